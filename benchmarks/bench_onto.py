@@ -25,7 +25,7 @@ WRITE = """
 import sys
 from pathlib import Path
 import numpy as np
-from odkanon.publish.export.matrixfile import write_matrices
+from odkanon.publish.export.omx import write_matrices
 size = int(sys.argv[2])
 ends = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
 random = np.random.default_rng(1)

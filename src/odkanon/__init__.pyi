@@ -22,6 +22,7 @@ from odkanon.model.rule import Rule as Rule
 from odkanon.pipeline.anonymize import anonymize as anonymize
 from odkanon.publish.dcat import describe_catalogue as describe_catalogue
 from odkanon.publish.export.formats import export_release as export_release
+from odkanon.publish.release_series import write_series as write_series
 from odkanon.publish.report.pictures import write_picture as write_picture
 from odkanon.publish.report.report_page import write_report as write_report
 from odkanon.quality.accuracy.accuracy import accuracy as accuracy
@@ -38,7 +39,7 @@ from odkanon.read.points.segmentation import points_to_trips as points_to_trips
 from odkanon.read.tables.open_table import register_reader as register_reader
 from odkanon.read.trips import read_trips as read_trips
 from odkanon.read.zone_hierarchy import read_hierarchy as read_hierarchy
-from odkanon.release_format.folder import read_release as read_release
+from odkanon.release_format.folder import open_release as open_release
 from odkanon.release_format.recipe import read_recipe as read_recipe
 from odkanon.sample.survey import make_survey as make_survey
 from odkanon.study.comparison import compare as compare

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, audit_releases, read_release, read_trips
+from odkanon import InputError, Rule, audit_releases, open_release, read_trips
 from odkanon.core.atomic_write import check_new, partial_folder
 from odkanon.methods.method_registry import anonymize
 from worlds.matrices import golden_od
@@ -59,7 +59,7 @@ def test_a_release_goes_where_its_name_says(here: Path, name: str) -> None:
     release = anonymize(golden_od("tiny"), Rule(trips=5))
     folder = release.save(name)
     assert (here / "work" / name / "release.json").is_file()
-    assert read_release(folder).flows.equals(release.to_arrow())
+    assert open_release(folder).table.equals(release.to_arrow())
     assert "cannot be read" not in str(audit_releases([folder]).findings)
     assert not list((here / "home").iterdir())
 

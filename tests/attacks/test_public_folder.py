@@ -24,9 +24,9 @@ import pytest
 from odkanon import ODMatrix, Release, Rule, read_hierarchy, read_matrix
 from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
-from odkanon.release_format.manifest import manifest, public_manifest
-from odkanon.release_format.names import classes_table, zones_geojson
-from odkanon.release_format.recipe import read_recipe, zone_account
+from odkanon.publish.manifests import full_manifest, public_manifest
+from odkanon.release_format.contents import classes_table, leaf_counts, zones_geojson
+from odkanon.release_format.recipe import read_recipe
 from odkanon.zoning.cells import str_to_cell
 from worlds.matrices import golden_od, od_of_cells
 
@@ -80,8 +80,8 @@ def read(release: Release) -> Known:
     table = json.dumps(classes_table(release).to_pydict())
     outlines = json.dumps([(zone["properties"]["axis"], zone["properties"]["id"], zone["geometry"]) for zone in zones])
     public = json.dumps([public_manifest(release), zones])
-    about = {**manifest(release, with_limit=False), "seconds": 0}
-    return Known((table, outlines), (table, public), (table, public, json.dumps([about, zone_account(release)])))
+    about = {**full_manifest(release, with_limit=False), "seconds": 0}
+    return Known((table, outlines), (table, public), (table, public, json.dumps([about, leaf_counts(release)])))
 
 
 @cache

@@ -20,9 +20,9 @@ from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.residual_suppression import ALONE
+from odkanon.publish.manifests import full_manifest
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
-from odkanon.release_format.manifest import manifest
 from worlds.records import World, budgets, h3_worlds, limits_of, rules, table_of, worlds
 from worlds.tries import tries
 
@@ -88,8 +88,8 @@ def test_the_smallest_class_goes_with_what_is_too_few_and_may_go_beyond_the_budg
     assert sorted(release.classes.trips.tolist()) == [13, 40]
     assert release.companion == Totals(1, 12, 12 * release.classes.scale)
     assert release.suppressed.trips == 16
-    assert manifest(release, with_limit=False)["companion"]["trips"] == 12
-    assert "companion" not in manifest(anonymize(world.od, Rule(trips=10), budget=0.0), with_limit=False)
+    assert full_manifest(release, with_limit=False)["companion"]["trips"] == 12
+    assert "companion" not in full_manifest(anonymize(world.od, Rule(trips=10), budget=0.0), with_limit=False)
     assert release.budget is not None
     assert release.budget.allowance(release.input) == 6
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, audit_releases, export_release, read_release
+from odkanon import InputError, Rule, anonymize, audit_releases, export_release, open_release
 from odkanon.explore.worker_process import WorkerProcess
-from odkanon.methods.method_registry import anonymize
-from odkanon.release_format.folder import read_full
+from odkanon.release_format.recipe import open_full
 from worlds.matrices import golden_od
 
 
@@ -65,8 +64,8 @@ def test_documents_that_are_none_are_said(folder: Path, name: str, text: str) ->
     (folder.parent / name).write_text(text)
     with pytest.raises(InputError, match=r"nested too deep|NaN is not a number"):
         audit_releases([folder])
-    with pytest.raises(InputError, match=r"nested too deep|NaN is not a number"):
-        read_full(folder)
+    with pytest.raises(InputError, match=r"nested too deep|NaN is no number"):
+        open_full(folder)
 
 
 def test_a_manifest_that_cannot_be_read_is_not_replaced(folder: Path) -> None:
@@ -94,7 +93,7 @@ OUTLINES: list[Any] = [
 def test_an_outline_that_is_none_is_said(folder: Path, outline: object) -> None:
     change(folder / "zones.geojson", lambda told: told["features"][0].update(geometry=outline))
     with pytest.raises(InputError, match=r"a zone in .* lacks something"):
-        read_release(folder)
+        open_release(folder)
 
 
 @pytest.mark.parametrize("release", ["/elsewhere", "../elsewhere", "..", "", 7])

@@ -15,7 +15,7 @@ from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.provenance import Source
 from odkanon.read.od_matrix import build_od
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, matrix, release, scattered, write
 
 RULE = Rule(trips=10)
@@ -39,7 +39,7 @@ def differences(*folders: Path, cumulative: bool = False) -> list[str]:
 def test_everyone_minus_women_is_named(tmp_path: Path) -> None:
     path = planted(tmp_path)
     release(path, tmp_path / "everyone", RULE)
-    zoning = read_release(tmp_path / "everyone").zoning
+    zoning = zoning_of(open_release(tmp_path / "everyone"))
     on(zoning, path, tmp_path / "women", "sex == 'Woman'")
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
     assert "everyone 25 - women 22 = 3 trips of somebody else" in found
@@ -95,7 +95,7 @@ def test_weights_are_compared_with_the_threshold_on_weight(tmp_path: Path) -> No
     path = planted(tmp_path)
     rule = Rule(weight=10)
     release(path, tmp_path / "everyone", rule)
-    release_on_zones(matrix(path, "sex == 'Woman'"), rule, read_release(tmp_path / "everyone").zoning).save(
+    release_on_zones(matrix(path, "sex == 'Woman'"), rule, zoning_of(open_release(tmp_path / "everyone"))).save(
         tmp_path / "women"
     )
     (found,) = differences(tmp_path / "everyone", tmp_path / "women")
@@ -111,7 +111,9 @@ def everyone_and_women(tmp_path: Path, men: int) -> Path:
     trips_of_all = read_trips(path)
     women = trips_of_all.select(np.array([trip.person.sex == "Woman" for trip in trips]))
     source = Source(len(women), trips_of_all.source.sha256)
-    part = release_on_zones(build_od(replace(women, source=source)), rule, read_release(tmp_path / "everyone").zoning)
+    part = release_on_zones(
+        build_od(replace(women, source=source)), rule, zoning_of(open_release(tmp_path / "everyone"))
+    )
     replace(part, spec=part.spec.with_parameters(segment={"sex": "Woman"})).save(tmp_path / "women")
     return path
 
@@ -156,7 +158,7 @@ def test_more_releases_than_can_be_combined_at_once_are_a_finding(
     trips = [Trip(who, 0, 8) for age in (20, 30, 40) for who in crowd(15, age=age)]
     path = write(trips, tmp_path / "trips.parquet")
     release(path, tmp_path / "everyone", Rule(trips=10))
-    zoning = read_release(tmp_path / "everyone").zoning
+    zoning = zoning_of(open_release(tmp_path / "everyone"))
     folders = [on(zoning, path, tmp_path / f"from{age}", f"age >= {age}") for age in (30, 40)]
     assert findings(audit_with_trips(path, tmp_path / "everyone", *folders), "relation") == []
     monkeypatch.setattr(pairwise_checks, "MOST_SIDES", 2)
@@ -169,7 +171,7 @@ def test_a_group_is_held_against_the_strictest_rule(tmp_path: Path, strict: int,
     """Fifteen men are left, enough for the table of everyone, not for that of the women; with and without trips."""
     path = write([Trip(who, 0, 8) for who in crowd(22, "Woman") + crowd(15, "Man")], tmp_path / "trips.parquet")
     release(path, tmp_path / "everyone", Rule(trips=10))
-    zoning = read_release(tmp_path / "everyone").zoning
+    zoning = zoning_of(open_release(tmp_path / "everyone"))
     folders = (
         tmp_path / "everyone",
         release_on_zones(matrix(path, "sex == 'Woman'"), Rule(trips=strict), zoning).save(tmp_path / "women"),

@@ -24,7 +24,7 @@ from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.area import Area
 from odkanon.read.od_matrix import build_od
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from odkanon.release_format.recipe import recipe_path
 from worlds.people import (
     Person,
@@ -50,7 +50,7 @@ def busy(sex: str = "Woman", prefix: str = "") -> list[Trip]:
 
 
 def on_zones_of(first: Path, path: Path, folder: Path, where: str | None = None, rule: Rule = RULE) -> Path:
-    return release_on_zones(matrix(path, where), rule, read_release(first).zoning).save(folder)
+    return release_on_zones(matrix(path, where), rule, zoning_of(open_release(first))).save(folder)
 
 
 def attributes(report: Report) -> dict[tuple[str, str], str]:

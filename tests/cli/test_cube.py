@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.runner import odkanon, output
-from odkanon import make_survey, read_release
+from odkanon import make_survey, open_release
 
 BY = ("--by", "mode", "--by", "hour:0-7,7-9,9-17,17-20,20-24", "--resolution", "8")
 
@@ -41,14 +41,14 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert "Share of trips by published attribute" in output(done)
     assert "mode and hour" in output(done)
     assert "all trips of a flow may be of one person. Protect persons" in output(done)
-    saved = read_release(tmp_path / "cube")
+    saved = open_release(tmp_path / "cube")
     assert saved.axes == ["mode", "hour"]
-    assert saved.about["parameters"]["give_up"] == "place:6,hour,mode,place"
+    assert saved.manifest["parameters"]["give_up"] == "place:6,hour,mode,place"
     where = 'mode == "car" and hour == "09-17"'
     view = odkanon("export", tmp_path / "cube", "--where", where, "-o", tmp_path / "cars")
     assert view.returncode == 0, view.stderr
     about = json.loads((tmp_path / "cars" / "view.json").read_text())
-    rows = [row for row in saved.flows.to_pylist() if (row["mode"], row["hour"]) == ("car", "09-17")]
+    rows = [row for row in saved.table.to_pylist() if (row["mode"], row["hour"]) == ("car", "09-17")]
     assert about["sums"]["trips"] == sum(row["trips"] for row in rows) > 0
     report = odkanon("report", tmp_path / "cube", "-o", tmp_path / "page.html")
     assert report.returncode == 0, report.stderr
@@ -130,7 +130,7 @@ def test_what_a_cascade_would_give_is_said_to_the_steward(trips: Path, tmp_path:
     assert done.returncode == 0, output(done)
     assert "safe side by side if they share no trip" in output(done)
     rows = [
-        {(row["origin"], row["destination"]) for row in read_release(tmp_path / name).flows.to_pylist()}
+        {(row["origin"], row["destination"]) for row in open_release(tmp_path / name).table.to_pylist()}
         for name in ("nested", "next")
     ]
     assert rows[1] <= rows[0]

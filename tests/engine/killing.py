@@ -66,7 +66,7 @@ def main(source: Path, folder: Path, way: str) -> None:
     release.save(folder)
     if is_built():
         page = (folder / "report.html").read_text(encoding="utf-8")
-        patch.object(save, "page_of", return_value=page).start()  # drawing it takes longer than all the rest
+        patch.object(save, "make_page", return_value=page).start()  # drawing it takes longer than all the rest
     step, missing = 0, 0
     while save_until_killed(release, folder, step):
         step += 1

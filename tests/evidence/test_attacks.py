@@ -29,9 +29,9 @@ from odkanon.evidence.attacks.borders import is_midpoint
 from odkanon.evidence.gather import run_attack, run_attacks
 from odkanon.linked.linked_release import release_linked
 from odkanon.methods.method_registry import anonymize
-from odkanon.publish.linked_folder import save_linked
+from odkanon.publish.save import save_linked
 from odkanon.read.od_matrix import build_od, make_dimensions
-from odkanon.release_format.manifest import at_most_unlisted
+from odkanon.release_format.contents import at_most_unlisted
 from odkanon.release_format.recipe import recipe_path
 from odkanon.zoning.cells import cell_to_latlng
 

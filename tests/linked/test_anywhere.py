@@ -21,10 +21,10 @@ from odkanon.engine.dispatch import EngineName, load
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish.export.formats import export_release
-from odkanon.publish.linked_folder import save_linked
 from odkanon.publish.report.pictures import write_picture
 from odkanon.publish.report.report_page import render
-from odkanon.publish.report.segment_pages import read_index
+from odkanon.publish.save import save_linked
+from odkanon.release_format.folder import open_linked
 from worlds.people import Trip, crowd, findings, places, populations, small_rules, table_of, write
 from worlds.tries import tries
 
@@ -125,7 +125,7 @@ def test_a_folder_of_zone_codes_is_one_product(tmp_path: Path) -> None:
     assert "sex=other is rare 0, rare 1, rare 2, rare 3: too rare for tables of their own." in output(done)
     reading = InputSpec(trips, hierarchy=zones)
     assert findings(audit_releases([folder], trips=reading)) == []
-    assert [each.name for each in read_index(folder)] == ["whole", "sex: Man", "sex: Woman", "sex: other"]
+    assert [each.name for each in open_linked(folder)] == ["whole", "sex: Man", "sex: Woman", "sex: other"]
     assert render([folder]).startswith("<!doctype html>")
     written = export_release(folder, "omx", tmp_path / "exported")
     assert {path.stem for path in written} == {path.name for path in folder.iterdir() if path.is_dir()}

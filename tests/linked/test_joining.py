@@ -11,8 +11,9 @@ from cli.runner import odkanon, output
 from odkanon import Rule, read_trips
 from odkanon.attributes.dimensions import Dimension
 from odkanon.linked import make_dimensions, release_linked
+from odkanon.linked.fixed_zoning import zoning_of
 from odkanon.linked.linked_release import NO_SAFE_TABLE, TOO_FEW
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from worlds.people import Trip, audit_with_trips, crowd, findings, release, together, write
 
 
@@ -92,7 +93,7 @@ def test_a_value_with_many_trips_is_not_called_too_few(tmp_path: Path) -> None:
     trips = men + [Trip(who, place, place) for place in (0, 8) for who in crowd(6, "Woman", prefix=f"{place}")]
     read = read_trips(write(trips, tmp_path / "trips.parquet"))
     made = release_linked(
-        read, Rule(trips=10), make_dimensions(read, ["sex"]), zoning=read_release(tmp_path / "zones").zoning
+        read, Rule(trips=10), make_dimensions(read, ["sex"]), zoning=zoning_of(open_release(tmp_path / "zones"))
     )
     assert len(made.whole.classes) == 2
     assert [part.reason for part in made.parts] == [NO_SAFE_TABLE, NO_SAFE_TABLE]

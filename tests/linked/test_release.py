@@ -10,10 +10,11 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from odkanon import InputError, RefusedError, Rule, read_release, read_trips
+from odkanon import InputError, RefusedError, Rule, open_release, read_trips
 from odkanon.audit import audit_releases
 from odkanon.linked import make_dimensions, release_linked
-from odkanon.publish.linked_folder import save_linked
+from odkanon.linked.fixed_zoning import zoning_of
+from odkanon.publish.save import save_linked
 from worlds.people import Trip, audit_with_trips, crowd, findings, populations, small_rules, together, write
 from worlds.tries import tries
 
@@ -74,9 +75,9 @@ def test_totals_of_segments_do_not_tell_what_one_flow_suppresses(tmp_path: Path)
 def test_all_releases_share_the_zones_of_the_whole(path: Path, tmp_path: Path) -> None:
     together(path, tmp_path / "releases", Rule(trips=10), ["sex"])
     index = json.loads((tmp_path / "releases" / "index.json").read_text())
-    whole = set(read_release(tmp_path / "releases" / "whole").zoning.origins.ids.tolist())
+    whole = set(zoning_of(open_release(tmp_path / "releases" / "whole")).origins.ids.tolist())
     for part in index["segments"]:
-        assert set(read_release(tmp_path / "releases" / part["folder"]).zoning.origins.ids.tolist()) <= whole
+        assert set(zoning_of(open_release(tmp_path / "releases" / part["folder"])).origins.ids.tolist()) <= whole
 
 
 def test_rare_values_leave_the_whole_as_well(path: Path, tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_ours(path: Path,
 def test_segments_on_given_zones(path: Path, tmp_path: Path) -> None:
     together(path, tmp_path / "january", Rule(trips=10), ["sex"])
     trips = read_trips(path)
-    zoning = read_release(tmp_path / "january" / "whole").zoning
+    zoning = zoning_of(open_release(tmp_path / "january" / "whole"))
     made = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), zoning=zoning)
     assert made.whole.origins.ids.tolist() == zoning.origins.ids.tolist()
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from odkanon import InputError, Rule, read_hierarchy, read_matrix, read_release, read_trips
+from odkanon import InputError, Rule, anonymize, build_od, open_release, read_hierarchy, read_matrix, read_trips
 from odkanon.audit import TripsSource, audit_releases
-from odkanon.linked.fixed_zoning import release_on_zones, zoning_of, zoning_of_features
-from odkanon.methods.method_registry import anonymize
-from odkanon.read.od_matrix import build_od
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.release_format.folder import SavedRelease
 from worlds.people import Trip, crowd, findings, matrix, places, release, write
 
 RULE = Rule(trips=10)
@@ -29,7 +28,7 @@ def january(tmp_path: Path) -> Path:
 
 def test_the_same_data_on_its_own_zones_is_the_same_release(january: Path) -> None:
     first = anonymize(matrix(january.with_suffix(".parquet")), RULE)
-    again = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, read_release(january).zoning)
+    again = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, zoning_of(open_release(january)))
     assert again.classes.trips.tolist() == first.classes.trips.tolist()
     assert again.origins.ids.tolist() == first.origins.ids.tolist()
     assert again.origins.leaves is not None
@@ -40,7 +39,7 @@ def test_the_same_data_on_its_own_zones_is_the_same_release(january: Path) -> No
 def test_new_places_are_counted_and_flows_below_the_rule_suppressed(january: Path, tmp_path: Path) -> None:
     trips = [Trip(who, 0, 7) for who in crowd(20)] + [Trip(who, 10, 7) for who in crowd(13, prefix="x")]
     path = write(trips, tmp_path / "february.parquet")
-    made = release_on_zones(matrix(path), RULE, read_release(january).zoning)
+    made = release_on_zones(matrix(path), RULE, zoning_of(open_release(january)))
     assert made.parameters["trips_outside"] == 13
     assert made.suppressed.trips == 13
     assert made.budget is None
@@ -51,7 +50,9 @@ def test_new_places_are_counted_and_flows_below_the_rule_suppressed(january: Pat
 
 def test_nothing_on_the_zones_is_refused(january: Path, tmp_path: Path) -> None:
     trips = [Trip(who, 10, 10) for who in crowd(20)]
-    made = release_on_zones(matrix(write(trips, tmp_path / "elsewhere.parquet")), RULE, read_release(january).zoning)
+    made = release_on_zones(
+        matrix(write(trips, tmp_path / "elsewhere.parquet")), RULE, zoning_of(open_release(january))
+    )
     assert made.refusal is not None
 
 
@@ -61,7 +62,8 @@ def test_free_zones_are_read_by_their_cells(january: Path) -> None:
         {"properties": {"axis": axis, "id": f"{axis} zone", "resolution": None, "cells": cells}, "geometry": square}
         for axis, cells in (("origin", places()[:4]), ("destination", places()[7:10]))
     ]
-    made = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, zoning_of_features(features, "january"))
+    zoning = zoning_of(SavedRelease("january", {}, features, pa.table({})))
+    made = release_on_zones(matrix(january.with_suffix(".parquet")), RULE, zoning)
     assert made.origins.ids.tolist() == ["origin zone"]
     assert made.origins.cells == (tuple(places()[:4]),)
     assert made.classes.trips.tolist() == [60]
@@ -70,7 +72,7 @@ def test_free_zones_are_read_by_their_cells(january: Path) -> None:
 def test_zones_finer_than_the_data_are_refused(january: Path) -> None:
     coarse = build_od(read_trips(january.with_suffix(".parquet")), resolution=5)
     with pytest.raises(InputError, match="use resolution"):
-        release_on_zones(coarse, RULE, read_release(january).zoning)
+        release_on_zones(coarse, RULE, zoning_of(open_release(january)))
 
 
 def test_boxes_and_overlapping_zones_are_refused(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_boxes_and_overlapping_zones_are_refused(tmp_path: Path) -> None:
     path = write(trips, tmp_path / "trips.parquet")
     release(path, tmp_path / "boxes", RULE, method="mondrian")
     with pytest.raises(InputError, match="boxes"):
-        _ = read_release(tmp_path / "boxes").zoning
+        _ = zoning_of(open_release(tmp_path / "boxes"))
     leaf, parent = places()[0], h3.cell_to_parent(places()[0], 9)
     release(path, tmp_path / "release", RULE)
     content = json.loads((tmp_path / "release" / "zones.geojson").read_text())
@@ -89,7 +91,7 @@ def test_boxes_and_overlapping_zones_are_refused(tmp_path: Path) -> None:
     ]
     (tmp_path / "release" / "zones.geojson").write_text(json.dumps(content))
     with pytest.raises(InputError, match="overlap"):
-        release_on_zones(matrix(path), RULE, read_release(tmp_path / "release").zoning)
+        release_on_zones(matrix(path), RULE, zoning_of(open_release(tmp_path / "release")))
 
 
 def od_table(counts: dict[tuple[str, str], int]) -> pa.Table:
@@ -110,7 +112,7 @@ def test_zones_of_a_lookup_table_also_above_the_root_of_new_data(tmp_path: Path)
         read_matrix(od_table({("a", "c"): 8, ("b", "c"): 7, ("a", "d"): 6}), hierarchy=tree, engine="memory"), RULE
     )
     first.save(tmp_path / "first")
-    zoning = read_release(tmp_path / "first").zoning
+    zoning = zoning_of(open_release(tmp_path / "first"))
     assert zoning.origins.ids.tolist() == zoning_of(first).origins.ids.tolist()
     only_a = read_matrix(od_table({("a", "c"): 12}), hierarchy=tree, engine="memory")
     made = release_on_zones(only_a, RULE, zoning, full=tree)

@@ -22,7 +22,7 @@ from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.residual_suppression import ALONE
-from odkanon.release_format.manifest import statement
+from odkanon.release_format.public_rule import statement
 from worlds.people import Trip, crowd, write
 from worlds.records import World, budgets, cells, limits_of, table_of, worlds
 from worlds.towns import BUSY, four_zones, people, town

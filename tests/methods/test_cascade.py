@@ -19,7 +19,7 @@ from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
-from odkanon.release_format.manifest import promise
+from odkanon.release_format.public_rule import promise
 from worlds.cubes import cube_matrix, rolled_up, rows_by_box
 from worlds.matrices import golden_od, od_of_cells, published_rows, random_od, random_world, worlds
 from worlds.tries import tries

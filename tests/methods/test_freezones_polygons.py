@@ -16,7 +16,7 @@ import shapely
 
 from odkanon.audit.auditor import audit_releases
 from odkanon.errors import InputError
-from odkanon.linked.fixed_zoning import release_on_zones
+from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods import METHODS, anonymize
 from odkanon.methods.freezones.blocks import islands
 from odkanon.methods.freezones.polygon_blocks import borders, bridged
@@ -24,7 +24,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.read.input_spec import InputSpec
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from worlds.polygons import name, square, square_town, square_tree
 
 
@@ -114,7 +114,7 @@ def test_they_can_be_saved_audited_and_used_again(release: Release, tmp_path: Pa
     )
     report = audit_releases([folder], trips=InputSpec(trips, hierarchy=square_tree(12)))
     assert report.clean, report.findings
-    again = release_on_zones(square_town(1), Rule(trips=10), read_release(folder).zoning, full=square_tree(12))
+    again = release_on_zones(square_town(1), Rule(trips=10), zoning_of(open_release(folder)), full=square_tree(12))
     assert again.classes.trips.tolist() == release.classes.trips.tolist()
     assert again.origins.describe(0) == release.origins.describe(0)
 

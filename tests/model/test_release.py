@@ -18,7 +18,7 @@ from odkanon.methods.method_registry import anonymize
 from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
-from odkanon.release_format.manifest import manifest
+from odkanon.publish.manifests import full_manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries
 
@@ -30,7 +30,7 @@ when = st.sampled_from(["before", "after"])
 def test_nothing_is_lost_and_every_class_meets_the_rule(world: World, rule: Rule, suppress: Any, budget: float) -> None:
     release = anonymize(world.od, rule, suppress=suppress, budget=budget)
     assert rule.satisfied(release.classes).all()
-    told = manifest(release) if not release.refusal else None
+    told = full_manifest(release) if not release.refusal else None
     pairs = world.pairs
     assert int(release.classes.trips.sum()) + release.suppressed.trips == len(world.trips)
     if told is not None:

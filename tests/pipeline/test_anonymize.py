@@ -19,7 +19,7 @@ from odkanon.pipeline.anonymize import anonymize
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_matrix import build_od
 from odkanon.read.trips import read_trips
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from odkanon.sample.survey import make_survey
 
 SURVEY = make_survey().slice(0, 6_000)
@@ -107,8 +107,8 @@ def test_conversions_agree(release: Release, tmp_path: Path) -> None:
     assert set(zones.loc[zones["axis"] == "origin", "id"]) == set(table["origin"])
     assert zones.geometry.is_valid.all()
     assert zones.crs.to_epsg() == 4326
-    saved = read_release(release.save(tmp_path / "release"))
-    assert saved.flows.equals(release.to_arrow())
+    saved = open_release(release.save(tmp_path / "release"))
+    assert saved.table.equals(release.to_arrow())
 
 
 def test_each_trip_is_located_in_the_flow_that_counts_it(release: Release) -> None:

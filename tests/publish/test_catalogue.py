@@ -100,5 +100,5 @@ def test_folders_that_are_no_releases(folders: list[Path], tmp_path: Path) -> No
     (tmp_path / "datapackage.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="damaged"):
         describe_catalogue([tmp_path], Publisher(*WHO))
-    with pytest.raises(InputError, match="another name"):
+    with pytest.raises(InputError, match="different names"):
         describe_catalogue([folders[0], folders[0]], Publisher(*WHO))

@@ -61,6 +61,7 @@ def test_nothing_but_the_promise_goes_in() -> None:
     secrets = {"input": {"trips": "SECRET"}, "suppressed": "SECRET", "parameters": {"x": "SECRET"}, "recipe": "SECRET"}
 
     def described(manifest: dict[str, Any]) -> dict[str, Any]:
-        return describe_package("a", manifest, columns=["origin", "destination", "trips"], zones=[], files={})
+        columns = ["origin", "destination", "trips"]
+        return describe_package("a", manifest, method={}, columns=columns, zones=[], files={})
 
     assert described(about | secrets) == described(about)

@@ -25,7 +25,7 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.formats import FILES, export_release
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from worlds.matrices import effort, golden_od
 from worlds.people import Trip, crowd, together, write
 
@@ -113,7 +113,7 @@ def test_segments_are_exported_each_by_itself(tmp_path: Path) -> None:
     tables = export_release(tmp_path / "parts", "flowmap", tmp_path / "tables")
     assert {path.parent.name for path in tables} == {path.stem for path in written}
     whole = sum(int(row["count"]) for row in rows(tmp_path / "tables" / "whole" / "flows.csv"))
-    assert whole == sum(row["trips"] for row in read_release(tmp_path / "parts" / "whole").flows.to_pylist())
+    assert whole == sum(row["trips"] for row in open_release(tmp_path / "parts" / "whole").table.to_pylist())
 
 
 def test_flowmap_tables_refer_to_each_other(release: Path, tmp_path: Path) -> None:
@@ -174,9 +174,9 @@ def test_zones_without_outlines_are_no_obstacle_to_matrices(tmp_path: Path) -> N
         assert [zone.decode() for zone in file.map_entries("id")] == ["b", "é"]
         assert np.asarray(file["trips"]).tolist() == [[20, 0], [10, 0]]
         assert file.list_mappings() == ["id"]
-    with pytest.raises(InputError, match="2 of them have no outline"):
+    with pytest.raises(InputError, match="2 have none"):
         export_release(saved, "flowmap", tmp_path / "flowmap")
-    with pytest.raises(InputError, match="has no weight; choose among trips"):
+    with pytest.raises(InputError, match="has no weight; choose from trips"):
         export_release_of_weights(saved, tmp_path)
     export_release(saved, "geoparquet", tmp_path / "gis")
     flows = geopandas.read_parquet(tmp_path / "gis" / "flows.parquet")

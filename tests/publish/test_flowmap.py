@@ -21,11 +21,10 @@ from odkanon import InputError, Rule, export_release, read_trips
 from odkanon.attributes.spec import parse_attributes
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish.attribute_view import view_release
-from odkanon.publish.export.flow_times import times
-from odkanon.publish.export.flowcsv import write_flowmap
+from odkanon.publish.export.flow_map import start_times, write_flowmap
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.od_matrix import build_od
-from odkanon.release_format.folder import SavedRelease, read_release
+from odkanon.release_format.folder import SavedRelease, open_release
 from worlds.surveys import survey
 
 CUBES = {
@@ -105,8 +104,8 @@ def cube(rows: list[tuple[str, ...]], **axes: Any) -> SavedRelease:
     ],
 )
 def test_a_time_is_where_it_begins(axes: Any, rows: Any, fine: list[str | None], coarse: list[str | None]) -> None:
-    assert times(cube(rows, **axes)).to_pylist() == fine
-    assert times(cube(rows, **axes), coarse=True).to_pylist() == coarse
+    assert start_times(cube(rows, **axes)).to_pylist() == fine
+    assert start_times(cube(rows, **axes), coarse=True).to_pylist() == coarse
 
 
 def test_zones_are_called_the_same_in_all_files(tmp_path: Path) -> None:
@@ -139,7 +138,7 @@ def exported(cube: Path, target: Path, **how: Any) -> tuple[pd.DataFrame, pd.Dat
 def test_nothing_is_lost(cubes: dict[str, Path], tmp_path: Path, name: str, coarse: bool, measure: str) -> None:
     timed, timeless = exported(cubes[name], tmp_path / "map", coarse_times=coarse, measure=measure)
     assert list(timed.columns) == ["origin", "dest", "count", "time"]
-    flows = read_release(cubes[name]).flows.to_pandas()
+    flows = open_release(cubes[name]).table.to_pandas()
     assert timed["count"].sum() + timeless["count"].sum() == pytest.approx(flows[measure].sum(), rel=1e-12)
     assert len(timed) > 0
     assert len(timeless) > 0
@@ -154,7 +153,7 @@ def test_nothing_is_lost(cubes: dict[str, Path], tmp_path: Path, name: str, coar
 
 def test_flows_are_those_of_their_time(cubes: dict[str, Path], tmp_path: Path) -> None:
     timed, timeless = exported(cubes["slots"], tmp_path / "map")
-    rows = read_release(cubes["slots"]).flows.to_pylist()
+    rows = open_release(cubes["slots"]).table.to_pylist()
     expected: Counter[tuple[str, str, str]] = Counter()
     for row in rows:
         expected[row["origin"], row["destination"], row["hour"]] += row["trips"]
@@ -176,14 +175,14 @@ def test_the_terminal_says_how_many_have_no_time_or_may_be_such(cubes: dict[str,
     done = odkanon("export", cubes["slots"], "--to", "flowmap", "-o", tmp_path / "map")
     assert done.returncode == 0, done
     without = pd.read_csv(tmp_path / "map" / "flows-without-time.csv")["count"].sum()
-    published = sum(read_release(cubes["slots"]).flows.column("trips").to_pylist())
+    published = sum(open_release(cubes["slots"]).table.column("trips").to_pylist())
     assert f"{without:,} of {published:,} trips have no time" in output(done)
     where = 'mode == "car"'
     done = odkanon("export", cubes["slots"], "--to", "flowmap", "--where", where, "-o", tmp_path / "cars")
     view = view_release(cubes["slots"], where)
     files = [pd.read_csv(tmp_path / "cars" / name) for name in ("flows.csv", "flows-without-time.csv")]
     assert sum(file["count"].sum() for file in files) == view.total() > 0
-    assert f"up to {view.total('trips_possible'):,.0f} more trips may be such" in output(done)
+    assert f"up to {view.total('trips_possible'):,.0f} more trips may match" in output(done)
 
 
 def test_files_are_replaced_only_if_asked(cubes: dict[str, Path], tmp_path: Path) -> None:
@@ -203,15 +202,15 @@ def test_what_tells_of_no_time_is_as_before(cubes: dict[str, Path], tmp_path: Pa
     assert [path.name for path in written] == ["locations.csv", "flows.csv"]
     flows = pd.read_csv(tmp_path / "map" / "flows.csv")
     assert list(flows.columns) == ["origin", "dest", "count"]
-    assert flows["count"].sum() == read_release(cubes["modes"]).flows.to_pandas()["trips"].sum()
+    assert flows["count"].sum() == open_release(cubes["modes"]).table.to_pandas()["trips"].sum()
 
 
 @pytest.mark.parametrize(
     ("to", "how", "message"),
     [
-        ("flowmap", {"coarse_times": True}, "tells of no time"),
-        ("skmob", {"coarse_times": True}, "flow maps only"),
-        ("flowmap", {"where": "speed == 3"}, "no 'speed'"),
+        ("flowmap", {"coarse_times": True}, "no attribute of time"),
+        ("skmob", {"coarse_times": True}, "only flow maps"),
+        ("flowmap", {"where": "speed == 3"}, "of the cube 'speed'"),
     ],
 )
 def test_what_cannot_be_done_is_said(cubes: dict[str, Path], tmp_path: Path, to: str, how: Any, message: str) -> None:

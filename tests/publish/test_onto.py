@@ -35,9 +35,9 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.formats import export_release
-from odkanon.publish.onto.apportionment import spread_rows
-from odkanon.publish.onto.shares import Weights, read_weights, zone_shares
-from odkanon.publish.onto.zone_matrix import OntoZones, release_onto
+from odkanon.publish.onto.apportionment import apportion
+from odkanon.publish.onto.shares import WeightedPoints, read_weights, zone_shares
+from odkanon.publish.onto.zone_matrix import ZoneMatrix, release_onto
 from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
 from odkanon.read.zone_hierarchy import with_outlines
 from odkanon.zoning.lookup import lookup_hierarchy
@@ -75,7 +75,7 @@ def published(release: Path) -> dict[str, Decimal]:
     return {name: sum((Decimal(f"{float(row[name]):.6f}") for row in rows), Decimal(0)) for name in ("trips", "weight")}
 
 
-def matrices(found: OntoZones) -> dict[str, Any]:
+def matrices(found: ZoneMatrix) -> dict[str, Any]:
     """All cells, by what they say."""
     return {name: np.concatenate([block.values[name] for block in found.blocks()]) for name in found.names}
 
@@ -93,7 +93,7 @@ def test_sums_are_kept_to_the_last_digit(
 ) -> None:
     random = np.random.default_rng(seed)
     lon, lat = random.uniform(BOX[:2], BOX[2:], size=(500, 2)).T
-    weights = Weights(lat, lon, random.integers(0, 20, 500).astype(np.float64)) if weighed else None
+    weights = WeightedPoints(lat, lon, random.integers(0, 20, 500).astype(np.float64)) if weighed else None
     found = release_onto(releases[method], voronoi(seed, count), weights=weights)
     cells = matrices(found)
     for name in ("trips", "weight"):
@@ -121,15 +121,15 @@ def test_a_row_is_spread_by_area_and_by_weight() -> None:
     zone = np.array([shapely.box(2.0, 48.0, 2.4, 48.2), None])
     halves = np.array([shapely.box(1.9, 47.9, 2.1, 48.3), shapely.box(2.1, 47.9, 2.3, 48.3)])
     shares = zone_shares(zone, halves)
-    assert shares.share[shares.zone == 0] == pytest.approx([0.25, 0.5, 0.25], rel=1e-3)
-    assert shares.place[shares.zone == 1].tolist() == [2]
-    people = Weights(np.array([48.1, 48.1, 48.1]), np.array([2.05, 2.15, 2.5]), np.array([3.0, 1.0, 100.0]))
+    assert shares.share[shares.source == 0] == pytest.approx([0.25, 0.5, 0.25], rel=1e-3)
+    assert shares.target[shares.source == 1].tolist() == [2]
+    people = WeightedPoints(np.array([48.1, 48.1, 48.1]), np.array([2.05, 2.15, 2.5]), np.array([3.0, 1.0, 100.0]))
     weighed = zone_shares(zone, halves, people)
-    assert weighed.share[weighed.zone == 0].tolist() == [0.75, 0.25]
-    nobody = Weights(np.array([50.0]), np.array([2.05]), np.array([3.0]))
+    assert weighed.share[weighed.source == 0].tolist() == [0.75, 0.25]
+    nobody = WeightedPoints(np.array([50.0]), np.array([2.05]), np.array([3.0]))
     assert zone_shares(zone, halves, nobody).share.tolist() == shares.share.tolist()
     zero, one = np.zeros(1, dtype=np.int64), np.array([10_000_000])
-    (cells,) = spread_rows(zero, zero, one, one, weighed, 3).blocks()
+    (cells,) = apportion(zero, zero, one, one, weighed, 3).blocks()
     assert cells.units.tolist() == [[5_625_000, 1_875_000, 0], [1_875_000, 625_000, 0], [0, 0, 0]]
     assert not cells.exact.any()
 
@@ -172,7 +172,7 @@ def test_a_cube_is_spread_as_a_whole_and_by_mode(releases: dict[str, Path], tmp_
     asked = ["--onto", "zones.geojson", "--to", "csv", "-o", "out", "--where", 'mode == "car"']
     done = odkanon("export", cube, *asked, cwd=tmp_path)
     assert done.returncode == 0, done
-    assert "more trips may be such" in output(done)
+    assert "more trips may match" in output(done)
     with (tmp_path / "out" / "flows.csv").open(newline="", encoding="utf-8") as file:
         assert sum(Decimal(row["trips"]) for row in csv.DictReader(file)) == total(parts[-1])
 
@@ -281,7 +281,7 @@ def test_cells_do_not_depend_on_how_many_are_worked_on_at_once(
     path = write(voronoi(2, 12), tmp_path / "zones.geojson")
     folder = [] if to == "omx" else ["flows." + to]
     for name, at_once in (("one", 1 << 21), ("again", 1 << 21), ("few", 50)):
-        with patch("odkanon.publish.onto.apportionment._AT_ONCE", at_once):
+        with patch("odkanon.publish.onto.apportionment._MAX_CELLS", at_once):
             export_release(releases["cascade"], to, tmp_path / name, onto=path, code="CODE")
     one, again, few = (Path(tmp_path / name, *folder) for name in ("one", "again", "few"))
     assert one.read_bytes() == again.read_bytes()
@@ -330,8 +330,8 @@ CLOSED, OPEN = (
         (["--onto", "open.geojson"], "should hold polygons, but row 2 is none"),
         (["--onto", "empty.geojson"], "should hold polygons, but it has no rows"),
         (["--id", "CODE"], "--id does not apply without --onto"),
-        (["--onto", "zones.geojson", "--to", "skmob"], "goes to omx, csv, parquet"),
-        (["--onto", "zones.geojson", "--weights", "bad.csv"], "row 2 has no place on the globe"),
+        (["--onto", "zones.geojson", "--to", "skmob"], "choose from omx, csv, parquet"),
+        (["--onto", "zones.geojson", "--weights", "bad.csv"], "row 2 has no valid coordinates"),
         (["--onto", "zones.geojson", "--weights", "worse.csv"], "should have the columns lat, lon, weight"),
         (["--to", "csv"], "is for a matrix on zones of your own"),
     ],

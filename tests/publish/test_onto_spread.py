@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from odkanon.publish.onto.apportionment import divided, spread_rows
+from odkanon.publish.onto.apportionment import apportion, divide
 from odkanon.publish.onto.shares import ZoneShares
 from worlds.tries import tries
 
@@ -29,7 +29,7 @@ def test_parts_add_up_and_are_off_by_less_than_one(shares: Any, seed: int) -> No
     kept = np.where(shares < 1e-6, 0, shares)
     assume((kept.sum(axis=1) > 0).all())
     totals = np.random.default_rng(seed).integers(0, 10**9, len(shares))
-    parts = divided(shares, totals)
+    parts = divide(shares, totals)
     assert (parts.sum(axis=1) == totals).all()
     assert (parts >= 0).all()
     expected = kept * (totals / kept.sum(axis=1))[:, None]
@@ -41,7 +41,7 @@ def test_parts_add_up_and_are_off_by_less_than_one(shares: Any, seed: int) -> No
 def by_row(rows: tuple[Any, Any, Any, Any], shares: ZoneShares, places: int) -> tuple[Any, Any]:
     """Divide row by row: the units of each cell, and what was published inside of it."""
     part = np.zeros((len(shares.size), places))
-    part[shares.zone, shares.place] = shares.share
+    part[shares.source, shares.target] = shares.share
     units, exact = np.zeros((places, places)), np.zeros((places, places), dtype=np.int64)
     for origin, destination, published, to_spread in zip(*(column.tolist() for column in rows), strict=True):
         pair = np.outer(part[origin], part[destination])
@@ -64,8 +64,8 @@ def test_dividing_together_is_dividing_row_by_row(seed: int, at_once: int) -> No
     published = random.integers(1, 10**8, len(pairs))
     rows = (pairs // zones, pairs % zones, published, published)
     units, exact = by_row(rows, shares, places)
-    with patch("odkanon.publish.onto.apportionment._AT_ONCE", at_once):
-        blocks = list(spread_rows(*rows, shares, places).blocks())
+    with patch("odkanon.publish.onto.apportionment._MAX_CELLS", at_once):
+        blocks = list(apportion(*rows, shares, places).blocks())
     assert len(blocks) == -(-places // max(min(at_once // places, places), 1))
     found = np.concatenate([block.units for block in blocks])
     assert np.abs(found - units).max() < 2 + 1e-5
@@ -82,7 +82,7 @@ def test_rows_that_all_meet_every_place_are_divided_at_once() -> None:
     flows = random.integers(1, 10**9, (zones, zones))
     origin, destination = np.divmod(np.arange(zones * zones), zones)
     shares = ZoneShares(zone, place, part.ravel(), np.ones(zones))
-    rows = spread_rows(origin, destination, flows.ravel(), flows.ravel(), shares, places)
+    rows = apportion(origin, destination, flows.ravel(), flows.ravel(), shares, places)
     found = np.concatenate([block.units for block in rows.blocks()])
     assert np.abs(found - part.T @ flows @ part).max() < 2
     assert found.sum() == flows.sum()
@@ -93,6 +93,6 @@ def test_what_lies_over_a_border_is_taken_from_the_same_origin_not_from_the_larg
     zone, place = np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1])
     shares = ZoneShares(zone, place, np.array([1.0, 0.5, 0.5, 1.0]), np.ones(3))
     rows = np.array([0, 0, 2]), np.array([0, 1, 2]), np.array([20, 12, 90]), np.array([40, -8, 90])
-    (cells,) = spread_rows(*rows, shares, 2).blocks()
+    (cells,) = apportion(*rows, shares, 2).blocks()
     assert cells.units.tolist() == [[32, 0], [0, 90]]
     assert cells.exact.tolist() == [[20, 0], [0, 90]]

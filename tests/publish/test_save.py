@@ -20,10 +20,10 @@ from odkanon import (
     Release,
     Rule,
     UnsafeReleaseError,
+    open_release,
     read_hierarchy,
     read_matrix,
     read_recipe,
-    read_release,
     utility,
 )
 from odkanon.audit import audit_releases
@@ -31,10 +31,12 @@ from odkanon.core.atomic_write import pending
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
 from odkanon.publish import save
-from odkanon.release_format.manifest import at_most_unlisted, public_leaves, public_quality
-from odkanon.release_format.names import FILES, PAGE, classes_table, guard_text, zones_geojson
+from odkanon.publish.manifests import public_leaves, public_quality
+from odkanon.release_format.contents import at_most_unlisted, classes_table, zones_geojson
+from odkanon.release_format.names import FILES, PAGE, guard_text
 from odkanon.release_format.public_rule import public_rule
-from odkanon.release_format.recipe import check_outside, recipe_path
+from odkanon.release_format.recipe import recipe_path
+from odkanon.release_format.targets import ReleaseTarget, check_private
 from worlds.matrices import effort, golden_od, random_world
 
 PRIVATE = {"input", "suppressed", "utility", "limit", "privacy", "seconds"}
@@ -283,7 +285,7 @@ def test_a_recipe_that_a_killed_run_left_waiting_is_found_and_put_in_place(made:
     recipe_path(folder).rename(pending(folder))
     recipe_path(folder).write_text(json.dumps(old))
     assert read_recipe(folder) == new
-    save.check_target(folder, force=True)
+    ReleaseTarget(folder, force=True).check()
     assert read_recipe(folder) == new
     assert {path.name for path in tmp_path.iterdir()} == {"release", "release.recipe.json"}
 
@@ -322,9 +324,9 @@ def test_codes_that_look_like_formulas_are_not_left_live(tmp_path: Path) -> None
         read = csv.reader(text.splitlines(keepends=True), delimiter=delimiter)
         assert not any(field.lstrip(invisible).startswith(signs) for row in read for field in row)
     assert [each for each in audit_releases([folder]).findings if each.check == "files"] == []
-    by_parquet = read_release(folder).flows
+    by_parquet = open_release(folder).table
     (folder / "classes.parquet").unlink()
-    assert read_release(folder).flows.equals(by_parquet)
+    assert open_release(folder).table.equals(by_parquet)
     assert set(by_parquet.column("origin").to_pylist()) == set(codes)
 
 
@@ -351,7 +353,7 @@ def test_what_the_steward_keeps_goes_into_no_release(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lies in the release"):
         release.save(segments / "women")
     with pytest.raises(InputError, match="lies in the release"):
-        check_outside(folder / "page.html")
+        check_private(folder / "page.html")
     (tmp_path / "site").mkdir()
     (tmp_path / "site/index.json").write_text('["a site of somebody"]')
     assert read_recipe(release.save(tmp_path / "site/release")) is not None

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from odkanon import InputError, Rule, read_recipe
-from odkanon.publish.linked_folder import _shown, save_linked
 from odkanon.publish.report import is_built, write_full_report
+from odkanon.publish.save import _published_segments, save_linked
 from worlds.people import Trip, crowd, together, write
 
 RULE = Rule(trips=10)
@@ -73,7 +73,7 @@ def test_the_full_page_of_a_part_does_not_land_in_the_public_folder(trips: Path,
 
 def names(*titles: str) -> list[str]:
     parts = [SimpleNamespace(title=title, release=True) for title in titles]
-    return list(_shown(cast(Any, SimpleNamespace(parts=parts))))
+    return list(_published_segments(cast(Any, SimpleNamespace(parts=parts))))
 
 
 def test_long_names_are_cut_by_bytes_and_stay_apart() -> None:

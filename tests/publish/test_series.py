@@ -17,10 +17,9 @@ import h5py
 import numpy as np
 
 from cli.here import run
-from odkanon import InputError, Release, Rule, export_release, read_release
+from odkanon import InputError, Release, Rule, anonymize, export_release, open_release
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
-from odkanon.methods.method_registry import anonymize
-from odkanon.publish.change_table import save_series, series_of
+from odkanon.publish.release_series import make_series, write_series
 from worlds.matrices import golden_od, town
 
 
@@ -40,7 +39,7 @@ def months(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_changes_are_those_of_flows_that_both_list(months: list[Path], tmp_path: Path) -> None:
     assert run("series", *months, "-o", tmp_path / "spring") == 0
     flows = [
-        {(row["origin"], row["destination"]): row["trips"] for row in read_release(path).flows.to_pylist()}
+        {(row["origin"], row["destination"]): row["trips"] for row in open_release(path).table.to_pylist()}
         for path in months
     ]
     with (tmp_path / "spring" / "changes.csv").open(newline="") as file:
@@ -55,8 +54,8 @@ def test_changes_are_those_of_flows_that_both_list(months: list[Path], tmp_path:
             changed += both and after[flow] != before[flow]
     assert changed > 0
     assert (tmp_path / "spring" / "report.html").is_file() or len(list((tmp_path / "spring").iterdir())) == 1
-    series = series_of([read_release(path) for path in months])
-    assert series.lasting == len(set.intersection(*map(set, flows)))
+    series = make_series([open_release(path) for path in months])
+    assert series.common_flows == len(set.intersection(*map(set, flows)))
     assert series.total("march") == sum(flows[2].values())
 
 
@@ -67,7 +66,7 @@ def test_two_months_on_the_same_zones_are_matrices_of_one_shape(months: list[Pat
         with h5py.File(tmp_path / f"{path.name}.omx") as file:
             shapes.append(tuple(file.attrs["SHAPE"]))
             names.append(np.array(file["lookup/id"]).tolist())
-            assert np.array(file["data/trips"]).sum() == sum(read_release(path).flows.column("trips").to_pylist())
+            assert np.array(file["data/trips"]).sum() == sum(open_release(path).table.column("trips").to_pylist())
     assert len(set(shapes)) == 1
     assert names[0] == names[1] == names[2]
 
@@ -78,15 +77,15 @@ def test_what_cannot_be_compared(months: list[Path], tmp_path: Path) -> None:
     elsewhere = anonymize(golden_od("tiny"), Rule(trips=5)).save(tmp_path / "elsewhere")
     for folders, said in (
         ([months[0]], "two releases or more"),
-        ([months[0], months[0]], "a name of its own"),
+        ([months[0], months[0]], "different names"),
         ([months[0], cascade], "no finer row"),
         ([months[0], boxes], "boxes"),
         ([months[0], elsewhere], "no flow in common"),
     ):
         with pytest.raises(InputError, match=said):
-            save_series(folders, tmp_path / "series")
+            write_series(folders, tmp_path / "series")
     assert not (tmp_path / "series").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not a series"):
-        save_series(months, tmp_path / "mine", force=True)
+    with pytest.raises(InputError, match="not part of a series"):
+        write_series(months, tmp_path / "mine", force=True)

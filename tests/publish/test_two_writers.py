@@ -14,12 +14,12 @@ from odkanon.core import atomic_write
 from odkanon.core.atomic_write import exclusive_lock
 from odkanon.linked.linked_release import release_linked
 from odkanon.methods.method_registry import anonymize
-from odkanon.publish import linked_folder, save
-from odkanon.publish.linked_folder import save_linked
-from odkanon.publish.save import check_target, save_release
+from odkanon.publish import save
+from odkanon.publish.save import save_linked, save_release
 from odkanon.read.od_matrix import make_dimensions
 from odkanon.release_format.names import MANIFEST, sha256
 from odkanon.release_format.recipe import read_recipe
+from odkanon.release_format.targets import ReleaseTarget
 from worlds.matrices import golden_od
 
 
@@ -77,7 +77,7 @@ def test_segments_that_another_run_has_finished_stay(tmp_path: Path, monkeypatch
     trips = read_trips(make_survey())
     together = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=6)
     target = tmp_path / "out"
-    meanwhile(monkeypatch, linked_folder, lambda: save_linked(together, target))
+    meanwhile(monkeypatch, save, lambda: save_linked(together, target))
     with pytest.raises(InputError, match="exists already"):
         save_linked(together, target)
 
@@ -89,7 +89,7 @@ def test_a_run_that_begins_waits_until_another_is_in_place(
     put, looked = atomic_write._put, Event()
 
     def begin() -> None:
-        check_target(target, force=True)
+        ReleaseTarget(target, force=True).check()
         looked.set()
 
     begins = Thread(target=begin)

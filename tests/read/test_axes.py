@@ -16,11 +16,11 @@ from odkanon.attributes.hierarchies import WEEK
 from odkanon.attributes.spec import parse_attributes
 from odkanon.linked.fixed_zoning import zoning_of
 from odkanon.methods.method_registry import anonymize
+from odkanon.publish.manifests import public_manifest
 from odkanon.quality.accuracy.accuracy import accuracy
 from odkanon.quality.attribute_coverage import attribute_coverage
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.od_matrix import build_od
-from odkanon.release_format.manifest import public_manifest
 from worlds.surveys import survey
 
 RULES = [Rule(trips=5), Rule(trips=5, persons=4)]

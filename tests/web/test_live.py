@@ -16,7 +16,7 @@ from odkanon.explore.controls import for_controls
 from odkanon.methods import METHODS
 from odkanon.publish.report.page_model import build_model
 from odkanon.publish.report.report_page import fill_template
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from web import made
 from web.driver import NO_WEBGL, Opened
 
@@ -47,7 +47,7 @@ class Server:
     """Answers with a release whose name tells k, and keeps what it was asked."""
 
     def __init__(self, folder: Path) -> None:
-        self.model = build_model([read_release(folder)])
+        self.model = build_model([open_release(folder)])
         self.asked: list[dict[str, Any]] = []
         self.tokens: set[str | None] = set()
 

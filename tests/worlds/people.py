@@ -16,7 +16,7 @@ from odkanon import ODMatrix, Release, Rule, read_trips
 from odkanon.audit import Finding, Report, TripsSource, audit_releases
 from odkanon.linked import LinkedReleases, make_dimensions, release_linked
 from odkanon.methods.method_registry import anonymize
-from odkanon.publish.linked_folder import save_linked
+from odkanon.publish.save import save_linked
 from odkanon.read.od_matrix import build_od
 
 

@@ -64,12 +64,11 @@ def audit(
     """
     from odkanon.audit import audit_releases as run
     from odkanon.cli.progress import stages
-    from odkanon.core.atomic_write import check_new, write_whole
-    from odkanon.release_format.recipe import check_outside
+    from odkanon.core.atomic_write import write_whole
+    from odkanon.release_format.targets import check_files
 
     if output is not None:
-        check_outside(output)
-        check_new(output, force=force or _is_report(output))
+        check_files(output, force=force or _is_report(output))
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     reading = how(trips)
     with stages() as stage:

@@ -84,12 +84,12 @@ def compare(
     """
     from dataclasses import replace
 
-    from odkanon.release_format.recipe import check_outside
+    from odkanon.release_format.targets import check_private
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
     if bool(source) == sample:
         raise InputError("compare needs either a file of trips, or --sample for the built-in survey")
-    check_outside(output)
+    check_private(output)
     bands = parse_age_bands(age_bands)
     ks, budgets = None if k is None else _numbers(k, int, "--k"), _numbers(budget, float, "--budget")
     reading = how(make_survey() if sample else source)

@@ -48,15 +48,13 @@ def evidence(
     from rich.text import Text
 
     from odkanon.cli.progress import stages
-    from odkanon.core.atomic_write import check_new, write_whole
+    from odkanon.core.atomic_write import write_whole
     from odkanon.evidence.gather import gather_evidence
     from odkanon.evidence.sheet_page import page
-    from odkanon.release_format.recipe import check_outside
+    from odkanon.release_format.targets import check_files
 
     files = [output.with_name(f"{output.name}.{suffix}") for suffix in ("html", "json")]
-    check_outside(output)
-    for path in files:
-        check_new(path, force=force)
+    check_files(*files, force=force)
     with stages() as stage:
         found = gather_evidence(
             release,

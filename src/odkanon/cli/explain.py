@@ -41,18 +41,16 @@ def explain(
     """
     from odkanon.cli.console import console
     from odkanon.cli.progress import stages
-    from odkanon.core.atomic_write import check_new, whole_file, write_whole
+    from odkanon.core.atomic_write import whole_file, write_whole
     from odkanon.core.sql import write_csv
     from odkanon.release_format.names import guard_text
-    from odkanon.release_format.recipe import check_outside
+    from odkanon.release_format.targets import check_files
     from odkanon.study.information_loss import explain_release
 
     table = output.with_suffix(".csv")
     if output.suffix != ".html":
         raise InputError(f"{output} should end in .html")
-    check_outside(output)
-    for path in (output, table):
-        check_new(path, force=force)
+    check_files(output, table, force=force)
     with stages() as stage:
         stage(f"comparing {release} with {trips}")
         loss = explain_release(release, how(trips), km=km, onto=onto, id_column=code)

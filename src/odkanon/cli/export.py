@@ -137,9 +137,9 @@ def export(
 def _export_matrix(release: Path, output: Path, where: str | None, *, force: bool) -> None:
     """Write the matrix of the matching trips of a release by attribute."""
     from odkanon.publish.attribute_view import save_view
-    from odkanon.release_format.folder import read_release
+    from odkanon.release_format.folder import open_release
 
-    if where is None and not read_release(release).axes:
+    if where is None and not open_release(release).axes:
         raise InputError(f"{release} is not by attribute; choose a format with --to, such as --to gpkg")
     view = save_view(release, output, where, force=force)
     trips, possible = view.total(), view.total("trips_possible")

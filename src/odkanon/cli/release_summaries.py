@@ -11,10 +11,10 @@ from odkanon.core.formatting import format_count
 from odkanon.linked import LinkedReleases
 from odkanon.pipeline.cautions import cascade_hint, cautions, suppressed_share
 from odkanon.pipeline.request import Request
-from odkanon.publish.linked_folder import linked_promise
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.read.input_spec import InputSpec
+from odkanon.release_format.public_rule import linked_promise
 
 if TYPE_CHECKING:
     from odkanon.model.release import Release

@@ -31,7 +31,7 @@ class PictureAxis(StrEnum):
     """
     releases: RELEASE...  Folders of releases, or of segments.
     --output -o FILE  The page. [default: report.html in the release]
-    beneath: --basemap FILE  Draw this GeoJSON or PMTiles file, such as streets, over the zones.
+    basemap: --basemap FILE  Draw this GeoJSON or PMTiles file, such as streets, over the zones.
     --full  Write RELEASE.full.html next to the release, with all figures of the recipe. Do not publish.
     --force  Replace an existing FILE.
     Pictures:
@@ -47,7 +47,7 @@ def report(
     context: typer.Context,
     releases: list[Path],
     output: Path | None = None,
-    beneath: Path | None = None,
+    basemap: Path | None = None,
     full: bool = False,
     force: bool = False,
     picture: Path | None = None,
@@ -96,14 +96,14 @@ def report(
     if full:
         if output is not None or len(releases) > 1:
             raise InputError("--full takes one release and writes next to it; leave out -o and other releases")
-        output = write_full_report(releases[0], beneath=beneath, force=force)
+        output = write_full_report(releases[0], basemap=basemap, force=force)
         console.print("This page contains private figures; do not publish it.")
     elif output is None:
         if len(releases) > 1:
             raise InputError("the page of several releases needs a name: -o FILE")
-        output = write_report(releases[0], beneath=beneath)
+        output = write_report(releases[0], basemap=basemap)
     else:
         check_new(output, force=force)
-        write_whole(output, render(releases, beneath=beneath))
+        write_whole(output, render(releases, basemap=basemap))
     console.add_result(written=[output])
     console.print(f"Wrote {output}; open it in a browser.")

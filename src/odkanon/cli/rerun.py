@@ -45,8 +45,7 @@ def rerun(
 
     `odkanon rerun january.recipe.json --input february.csv -o february`
     """
-    from odkanon.publish.recipe_diff import what_differs
-    from odkanon.release_format.recipe import read_recipe_file, recipe_path
+    from odkanon.release_format.recipe import compare_recipes, read_recipe_file, recipe_path
 
     content = read_recipe_file(recipe)
     if source and output is None:
@@ -67,7 +66,7 @@ def rerun(
             # Without defaults: the present odkanon.toml must not affect the options of the recipe.
             options = command["options"] | changes | ({"force": True} if force else {})
             run_command(context, command["name"], options, defaults={})
-        differences = what_differs(content, read_recipe_file(made))
+        differences = compare_recipes(content, read_recipe_file(made))
         if output is None:
             differences = [each for each in differences if each.what != "option output"]
         _show_differences(differences)
@@ -180,12 +179,12 @@ def _short(value: Any) -> str:
 
 def _compare(before: Path, after: Path) -> bool:
     """Return whether two releases are the same byte for byte, and print it."""
-    from odkanon.publish.recipe_diff import unlike_files
+    from odkanon.release_format.recipe import differing_files
 
     if not before.is_dir():
         console.print(f"There is no {before.name} beside the recipe to compare with.")
         return True
-    unlike = unlike_files(before, after)
+    unlike = differing_files(before, after)
     console.add_result(same_bytes=not unlike, unlike_files=unlike)
     outcome = (
         f"Other bytes than {before.name} in: {', '.join(unlike)}" if unlike else f"The same bytes as {before.name}"

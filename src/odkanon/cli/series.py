@@ -34,13 +34,15 @@ def series(
     --------
     `odkanon series january february march -o spring`
     """
-    from odkanon.publish.change_table import save_series
+    from odkanon.publish.release_series import write_series
 
-    found = save_series(releases, output, force=force)
+    found = write_series(releases, output, force=force)
     rows = found.table.to_pylist()
-    console.add_result(folder=output, releases=found.names, flows=len(rows), flows_in_all=found.lasting, changes=rows)
+    console.add_result(
+        folder=output, releases=found.names, flows=len(rows), flows_in_all=found.common_flows, changes=rows
+    )
     console.print(
-        f"{format_count(len(rows), 'flows')}, {found.lasting:,} of them in all "
+        f"{format_count(len(rows), 'flows')}, {found.common_flows:,} of them in all "
         f"{format_count(len(found.names), 'releases')}."
     )
     totals = make_table("Published trips", ("release", "trips"), left=("release",))

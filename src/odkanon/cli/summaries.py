@@ -14,7 +14,7 @@ from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
-from odkanon.release_format.manifest import promise
+from odkanon.release_format.public_rule import promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 if TYPE_CHECKING:

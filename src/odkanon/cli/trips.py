@@ -71,13 +71,13 @@ def trips(
     `odkanon trips survey --layout netmob25 --tables paper`
     """
     from odkanon.read.points.cutting import TripRule
-    from odkanon.release_format.recipe import check_outside
+    from odkanon.release_format.targets import check_private
 
     if output is None:
         if tables is None:
             raise InputError("the trips need a file: -o FILE")
         output = tables / "trips.parquet"
-    check_outside(output)
+    check_private(output)
     rule = TripRule(gap, min_points, min_duration, min_distance)
     write = _write_survey if layout is PointsLayout.netmob25 else _write_trips
     written = write(points, output, rule, column_mapping(column), force=force)

@@ -15,7 +15,7 @@ from odkanon.evidence.attacks import ATTACKS
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.rule import CONSTRAINTS
-from odkanon.release_format.folder import SavedRelease, read_release
+from odkanon.release_format.folder import SavedRelease, open_release
 from odkanon.release_format.names import MANIFEST, sha256
 from odkanon.release_format.recipe import read_recipe
 from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
@@ -198,7 +198,7 @@ def check_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any
     ['rule: the release promises nothing about persons; at least 10 are asked for']
     """
     folder = Path(folder)
-    release = read_release(folder)
+    release = open_release(folder)
     broken = [*_check_rule(release, policy), *_check_method(release, policy), *_check_zones(release, policy)]
     broken += _check_suppressed(folder, release, policy)
     if policy.needs_evidence:
@@ -207,7 +207,7 @@ def check_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any
 
 
 def _check_rule(release: SavedRelease, policy: Policy) -> list[str]:
-    broken, promised = [], release.about.get("rule", {})
+    broken, promised = [], release.manifest.get("rule", {})
     for measure, least in policy.rule.items():
         if measure == "max_share":
             if promised.get(measure, 1.0) > least:
@@ -220,7 +220,7 @@ def _check_rule(release: SavedRelease, policy: Policy) -> list[str]:
 
 
 def _check_method(release: SavedRelease, policy: Policy) -> list[str]:
-    method = release.about.get("method")
+    method = release.manifest.get("method")
     if not policy.methods or method in policy.methods:
         return []
     return [f"release: made by {method}; allowed are {', '.join(policy.methods)}"]
@@ -228,7 +228,7 @@ def _check_method(release: SavedRelease, policy: Policy) -> list[str]:
 
 def _check_zones(release: SavedRelease, policy: Policy) -> list[str]:
     broken = []
-    about = [zone["properties"] for zone in release.zones]
+    about = [zone["properties"] for zone in release.features]
     if policy.finest_resolution is not None:
         cells = sorted({cell for zone in about for cell in zone.get("cells") or [zone["id"]]})
         numbers = str_to_cell(pa.array(cells, pa.string())) if cells else None
@@ -252,7 +252,7 @@ def _check_suppressed(folder: Path, release: SavedRelease, policy: Policy) -> li
     if recipe is not None:
         share = float(recipe["about"]["suppressed"]["share"])
     else:
-        most, listed = release.about.get("unlisted", {}).get("at_most_trips"), release.about["published"]["trips"]
+        most, listed = release.manifest.get("unlisted", {}).get("at_most_trips"), release.manifest["published"]["trips"]
         if most is None:
             return ["release: how much was left out is not known without the recipe"]
         share = most / (most + listed) if most + listed else 0.0

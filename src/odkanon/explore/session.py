@@ -17,14 +17,13 @@ from odkanon.explore.worker_process import StoppedError, WorkerProcess
 from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
-from odkanon.publish.report.basemap import build_base
+from odkanon.publish.manifests import bounds_and_accuracy, full_manifest
+from odkanon.publish.report.basemap import build_basemap, build_labels
 from odkanon.publish.report.page_model import build_model
-from odkanon.publish.report.place_labels import build_names
 from odkanon.quality.utility import utility
+from odkanon.release_format.contents import classes_table, leaf_counts, zones_geojson
 from odkanon.release_format.folder import SavedRelease
-from odkanon.release_format.manifest import how_good, manifest
-from odkanon.release_format.names import classes_table, zones_geojson
-from odkanon.release_format.recipe import with_leaves, zone_account
+from odkanon.release_format.recipe import with_leaf_counts
 
 CACHED = 24
 """The number of releases kept, so that going back, saving and details need no second run."""
@@ -107,8 +106,8 @@ class Session:
         ]
         model = build_model(saved)
         if base:
-            model["base"] = build_base(model["shapes"])
-            model["names"] = build_names(model["shapes"])
+            model["base"] = build_basemap(model["shapes"])
+            model["names"] = build_labels(model["shapes"])
         return model | {"number": number}
 
     def details(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
@@ -116,7 +115,9 @@ class Session:
         self.check_current(page, number)
         for part in request.parts:
             if part not in self._details:
-                self._details[part] = self._run_in_worker(page, number, how_good, self._release(part, page, number))
+                self._details[part] = self._run_in_worker(
+                    page, number, bounds_and_accuracy, self._release(part, page, number)
+                )
         return {"number": number, "more": [self._details[part] for part in request.parts]}
 
     def curve(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
@@ -204,5 +205,5 @@ class Session:
 
 
 def _as_saved(release: Release, name: str) -> SavedRelease:
-    zones = with_leaves(zones_geojson(release)["features"], zone_account(release))
-    return SavedRelease(name, manifest(release, with_limit=False), zones, classes_table(release))
+    zones = with_leaf_counts(zones_geojson(release)["features"], leaf_counts(release))
+    return SavedRelease(name, full_manifest(release, with_limit=False), zones, classes_table(release))

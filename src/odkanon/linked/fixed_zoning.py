@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
+from odkanon.methods.method_registry import is_nested
 from odkanon.model.assemble import assemble
 from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
+from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import (
     WORLD,
     Cells,
@@ -74,8 +76,8 @@ class Zoning:
     destinations: AxisZones
 
 
-def zoning_of(release: Release) -> Zoning:
-    """Return the zones of a release in memory.
+def zoning_of(release: Release | SavedRelease) -> Zoning:
+    """Return the zones of a release, in memory or opened from its folder, for use with other data.
 
     Examples
     --------
@@ -85,6 +87,8 @@ def zoning_of(release: Release) -> Zoning:
     >>> len(zoning_of(release).origins.ids) == len(release.origins)
     True
     """
+    if isinstance(release, SavedRelease):
+        return _saved_zoning(release)
     if release.classes.attributes:
         raise InputError("the zones of a cube differ by kind of trip; they cannot be used for other data")
     if release.is_nested:
@@ -104,11 +108,17 @@ def _of_zones(zones: Zones) -> AxisZones:
     return _of_features(features, "the release")
 
 
-def zoning_of_features(features: Sequence[dict[str, Any]], name: str) -> Zoning:
-    """Return the zones that the GeoJSON features of a release describe; ``name`` is that of the release."""
-    by_axis = {axis: [feature for feature in features if feature["properties"]["axis"] == axis] for axis in AXES}
+def _saved_zoning(release: SavedRelease) -> Zoning:
+    name = release.name
+    if release.axes:
+        raise InputError(
+            f"{name} is a cube: its zones nest and depend on the attributes, so they are no zoning for other data; "
+            "make a cube of that data"
+        )
+    if is_nested(str(release.manifest.get("method"))):
+        raise InputError(f"{name} is a cascade: its zones nest, so they are no zoning for other data")
     try:
-        return Zoning(*(_of_features(by_axis[axis], name) for axis in AXES))
+        return Zoning(*(_of_features(release.axis_features(axis), name) for axis in AXES))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"the zones of {name} cannot be read ({error}); they are not those of a release") from None
 

@@ -92,7 +92,7 @@ class LinkedReleases:
         return tuple(shorthands.cautions_of(self))
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the releases as one folder, all or nothing; see `odkanon.publish.linked_folder.save_linked`."""
+        """Write the releases as one folder, all or nothing; see `odkanon.publish.save.save_linked`."""
         from odkanon.pipeline import shorthands
 
         return shorthands.save_linked(self, Path(folder), force=force)
@@ -138,7 +138,7 @@ def release_linked(
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
         the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
     zoning : Zoning, optional
-        Given zones, instead of choosing them; see `odkanon.read_release` and `zoning_of`.
+        Given zones, instead of choosing them; see `odkanon.open_release` and `zoning_of`.
     protect_intervals : bool
         Suppress more, until no flow of a segment below the rule is known to exist, or to within less than the rule asks
         for, by whoever has all tables and the totals of the segments.

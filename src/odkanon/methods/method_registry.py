@@ -244,6 +244,12 @@ def describe_methods() -> str:
     return ", ".join(told) + "."
 
 
+def is_nested(name: str) -> bool:
+    """Return whether the rows of a method nest; False for a name that is no method's, such as ``zones``."""
+    method = METHODS.get(name)
+    return method is not None and method.nested
+
+
 def words_for(name: str) -> dict[str, str]:
     """Return how people call a method and what it does; a name that is no method's, such as ``zones``, is its title."""
     known = METHODS.get(name)

@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.formatting import format_number
+from odkanon.model.axes import AXES as AXES
+from odkanon.model.axes import Axis as Axis
 from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy
-
-Axis = Literal["origin", "destination"]
-AXES: tuple[Axis, Axis] = ("origin", "destination")
 
 
 class Matrix(Protocol):

@@ -27,7 +27,15 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
-    from odkanon.pipeline.shorthands import Accuracy, FlowMatrix, FlowTable, LowerBound, Map, View, ZoneTable
+    from odkanon.pipeline.shorthands import (
+        Accuracy,
+        CubeView,
+        FlowMatrix,
+        FlowTable,
+        LowerBound,
+        NotebookMap,
+        ZoneTable,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,13 +394,13 @@ class Release(Frozen):
 
         return shorthands.save(self, Path(folder), force=force)
 
-    def view(self, where: str | None = None) -> View:
+    def view(self, where: str | None = None) -> CubeView:
         """Return some of the trips of a cube as a matrix; see `odkanon.publish.attribute_view`."""
         from odkanon.pipeline import shorthands
 
         return shorthands.view(self, where)
 
-    def map(self, *, height: int = 800) -> Map:
+    def map(self, *, height: int = 800) -> NotebookMap:
         """Show the release as a page inside a notebook; see `odkanon.publish.notebook.release_map`."""
         from odkanon.pipeline import shorthands
 

@@ -69,10 +69,10 @@ def publish(
     stage : callable
         Is called with what happens next, for progress.
     """
-    from odkanon.publish.linked_folder import check_index_target, save_linked
-    from odkanon.publish.save import check_target, save_release
+    from odkanon.publish.save import save_linked, save_release
+    from odkanon.release_format.targets import ReleaseTarget
 
-    (check_index_target if request.segments else check_target)(folder, force=force)
+    ReleaseTarget(folder, force=force, linked=bool(request.segments)).check()
     result = run(request, stage=stage)
     if isinstance(result, LinkedReleases):
         stage(f"writing {folder}")
@@ -100,11 +100,15 @@ def only_new(request: Request) -> InputSpec | Matrix:
 
 def read_earlier(folder: Path) -> Zoning | EarlierRows:
     """Read what can be used again of an earlier release: its zones, those of a whole, or the rows of a cascade."""
-    from odkanon.release_format.folder import WHOLE, read_release
-    from odkanon.release_format.recipe import INDEX
+    from odkanon.linked.fixed_zoning import zoning_of
+    from odkanon.methods.cascade.reuse import EarlierRows
+    from odkanon.methods.method_registry import is_nested
+    from odkanon.release_format.folder import is_linked_folder, open_release
+    from odkanon.release_format.names import WHOLE
 
-    release = read_release(folder / WHOLE if (folder / INDEX).is_file() else folder)
-    return release.earlier_rows if release.nested and not release.axes else release.zoning
+    release = open_release(folder / WHOLE if is_linked_folder(folder) else folder)
+    nested = is_nested(str(release.manifest.get("method"))) and not release.axes
+    return EarlierRows.from_saved(release) if nested else zoning_of(release)
 
 
 def _load(request: Request, attributes: Sequence[AttributeSpec], stage: Stage) -> Matrix:

@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from odkanon.errors import ColumnNotFoundError, InputError
 from odkanon.model.od import AXES
+from odkanon.release_format.contents import classes_table, zones_geojson
 from odkanon.release_format.conversions import FlowTable as FlowTable
 from odkanon.release_format.conversions import ZoneTable as ZoneTable
-from odkanon.release_format.names import classes_table, zones_geojson
 
 if TYPE_CHECKING:
     from odkanon.core.arrays import Ints
     from odkanon.linked import LinkedReleases
     from odkanon.model.od import Axis, ODMatrix
     from odkanon.model.release import Release
-    from odkanon.publish.attribute_view import View as View
-    from odkanon.publish.notebook import Map as Map
+    from odkanon.publish.attribute_view import CubeView as CubeView
+    from odkanon.publish.notebook import NotebookMap as NotebookMap
     from odkanon.quality.accuracy.accuracy import Accuracy as Accuracy
     from odkanon.quality.lower_bound import LowerBound as LowerBound
     from odkanon.release_format.conversions import FlowMatrix as FlowMatrix
@@ -45,8 +45,8 @@ def save(release: Release, folder: Path, *, force: bool) -> Path:
 
 
 def save_linked(linked: LinkedReleases, folder: Path, *, force: bool) -> Path:
-    """Write releases that are safe side by side; see `odkanon.publish.linked_folder.save_linked`."""
-    from odkanon.publish.linked_folder import save_linked
+    """Write releases that are safe side by side; see `odkanon.publish.save.save_linked`."""
+    from odkanon.publish.save import save_linked
 
     return save_linked(linked, folder, force=force)
 
@@ -58,14 +58,14 @@ def linked_html(linked: LinkedReleases) -> str:
     return linked_html(linked)
 
 
-def view(release: Release, where: str | None) -> View:
+def view(release: Release, where: str | None) -> CubeView:
     """Return some of the trips of a cube as a matrix."""
     from odkanon.publish.attribute_view import view_in_memory
 
     return view_in_memory(release, where)
 
 
-def show_map(release: Release, height: int) -> Map:
+def show_map(release: Release, height: int) -> NotebookMap:
     """Return the page of a release for a notebook."""
     from odkanon.publish.notebook import release_map
 

@@ -1,6 +1,6 @@
-"""Views of a cube: the matrix of a mode, of the morning, of everyone, as sums of published rows.
+"""Views of a cube: the matrix of a mode, a time of day or everyone, as sums of published rows.
 
-A view is a calculation on what is published; whoever has the folder can make every view, so that it tells nothing new.
+A view is computed from published rows only, so it discloses nothing that the cube does not.
 """
 
 from __future__ import annotations
@@ -18,34 +18,37 @@ import pyarrow.parquet
 from odkanon.attributes.filter_grammar import conjunction
 from odkanon.attributes.hierarchies import UNLISTED
 from odkanon.core.arrays import Bools
-from odkanon.core.atomic_write import check_new, move_into_place, partial_folder
 from odkanon.core.sql import write_csv
-from odkanon.errors import InputError, RefusedError, nearest
-from odkanon.model.od import AXES
+from odkanon.errors import DamagedReleaseError, InputError, RefusedError, UnknownNameError
+from odkanon.model.axes import AXES
 from odkanon.model.release import Release
-from odkanon.release_format.folder import SavedRelease, read_release
-from odkanon.release_format.manifest import public_axes
-from odkanon.release_format.names import MANIFEST, classes_table, guard_text, sha256, write_json
+from odkanon.release_format.contents import classes_table, public_axes
+from odkanon.release_format.folder import SavedRelease, open_release
+from odkanon.release_format.names import MANIFEST, guard_text, sha256, write_json
+from odkanon.release_format.targets import OutputFolder, only_files
 
 log = logging.getLogger(__name__)
 
 CSV, PARQUET, ABOUT = "view.csv", "view.parquet", "view.json"
 POSSIBLE = "possible"
+_NONE, _SOME, _ALL = 0, 1, 2
+"""How many of the trips of a value match a filter; of unlisted values at most some."""
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """Some of the trips of a cube, between its zones.
+class CubeView:
+    """The trips of a cube that match a filter, between its zones.
 
     Attributes
     ----------
     release : str
-        Of which release, by the name of its folder.
+        Name of the folder of the release.
     where : str or None
-        Which trips; None for all.
+        The filter; None for all trips.
     table : pyarrow.Table
-        ``origin, destination``; ``trips`` that are certainly such, and ``trips_possible``, those of rows that tell too
-        little to say: between none and all of them are. ``weight`` and ``weight_possible`` likewise.
+        ``origin, destination``; ``trips`` that match for certain, and ``trips_possible``, those of rows whose
+        attributes are too coarse to decide: between none and all of them match. ``weight`` and ``weight_possible``
+        likewise.
     """
 
     release: str
@@ -57,28 +60,23 @@ class View:
         return float(self.table.column(column).to_numpy().sum())
 
     def save(self, folder: str | Path, *, force: bool = False, digest: str | None = None) -> Path:
-        """Write the view as CSV and Parquet, with a note of which release it is.
+        """Write the view as CSV and Parquet, with a note of the release that it is from.
 
         Parameters
         ----------
         folder : path
-            Where to.
+            The output folder.
         force : bool
             Replace an earlier view.
         digest : str, optional
             The SHA-256 of the release's ``release.json``.
         """
         folder = Path(folder)
-        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= _FILES):
-            raise InputError(f"{folder} exists and is not a view; choose another folder")
-        check_new(folder, force=force)
-        with partial_folder(folder) as partial:
-            made = partial / "view"
-            made.mkdir()
+        target = OutputFolder(folder, only_files({CSV, PARQUET, ABOUT}, "a view"), force=force)
+        with target.replaced() as made:
             pyarrow.parquet.write_table(self.table, made / PARQUET)
             write_csv(guard_text(self.table), made / CSV)
             write_json(made / ABOUT, self._about(digest), indent=2)
-            move_into_place(made, folder, check=lambda: check_new(folder, force=force))
         return folder
 
     def _about(self, digest: str | None) -> dict[str, Any]:
@@ -95,19 +93,16 @@ class View:
         }
 
 
-_FILES = {CSV, PARQUET, ABOUT}
-
-
-def view_release(folder: str | Path, where: str | None = None) -> View:
-    """Return some of the trips of a saved cube as a matrix between its zones.
+def view_release(folder: str | Path, where: str | None = None) -> CubeView:
+    """Return the trips of a saved cube that match a filter, as a matrix between its zones.
 
     Parameters
     ----------
     folder : path
         A cube, as ``odkanon anonymize --by`` writes it.
     where : str, optional
-        Comparisons of its axes, joined by ``and``: ``==``, ``!=``, ``in [...]`` and ``not in [...]``, with values or
-        groups of values. All trips by default.
+        Comparisons of its attributes, joined by ``and``: ``==``, ``!=``, ``in [...]`` and ``not in [...]``, with
+        values or groups of values. All trips by default.
 
     Examples
     --------
@@ -121,89 +116,11 @@ def view_release(folder: str | Path, where: str | None = None) -> View:
     >>> women.table.column_names[:4]
     ['origin', 'destination', 'trips', 'trips_possible']
     """
-    return view_of(read_release(folder), where)
+    return make_view(open_release(folder), where)
 
 
-def view_in_memory(release: Release, where: str | None = None) -> View:
-    """Return some of the trips of a cube that was not saved; see `view_release`."""
-    if release.refusal:
-        raise RefusedError(f"nothing can be published: {release.refusal}")
-    return view_of(SavedRelease(release.method, public_axes(release), [], classes_table(release)), where)
-
-
-def view_of(release: SavedRelease, where: str | None = None) -> View:
-    """Return some of the trips of a cube; see `view_release`."""
-    if not release.axes:
-        raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
-    certain, possible = rows_where(release, where)
-    columns: dict[str, Any] = {name: release.flows.column(name) for name in AXES}
-    sums = []
-    for measure in release.measures:
-        masses = release.flows.column(measure).to_numpy()
-        for name, rows in ((measure, certain), (f"{measure}_{POSSIBLE}", possible & ~certain)):
-            columns[name] = pa.array(np.where(rows, masses, 0).astype(masses.dtype))
-            sums.append(name)
-    table = pa.table(columns).filter(pa.array(possible))
-    table = table.group_by(list(AXES), use_threads=False).aggregate([(name, "sum") for name in sums])
-    table = table.rename_columns([*AXES, *sums]).sort_by([(axis, "ascending") for axis in AXES])
-    return View(release.name, where, table)
-
-
-def rows_where(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
-    """Return of which rows of a cube all trips are asked for, and of which some may be; see `view_release`."""
-    certain = np.ones(release.flows.num_rows, dtype=bool)
-    possible = certain.copy()
-    levels = {axis["name"]: np.array(axis["levels"], dtype=np.str_) for axis in release.about["axes"]}
-    for name, wanted in _wanted(where, levels).items():
-        said = np.array(release.flows.column(name).to_pylist(), dtype=np.str_)
-        for value in np.unique(said):
-            here, inside = said == value, (levels[name] == value).any(axis=0)
-            if not inside.any():
-                raise InputError(f"{release.name} has {name} {str(value)!r}, which {MANIFEST} does not list")
-            certain[here] &= bool((wanted[inside] == ALL).all())
-            possible[here] &= bool((wanted[inside] != NONE).any())
-    return certain, possible
-
-
-def certain_rows(release: SavedRelease, where: str | None) -> Bools:
-    """Return of which rows all trips are asked for, and say how many trips of others may be; all of them for None."""
-    if where is None:
-        return np.ones(release.flows.num_rows, dtype=bool)
-    if not release.axes:
-        raise InputError(f"{release.name} tells of places only, so that there is nothing to choose among its trips")
-    certain, possible = rows_where(release, where)
-    unsure = int(release.measure("trips")[possible & ~certain].sum())
-    if unsure:
-        log.warning(
-            "up to %s more trips may be such; their rows tell too little to say, and are left out", f"{unsure:,}"
-        )
-    return certain
-
-
-NONE, SOME, ALL = 0, 1, 2
-"""How many of the trips of a value are asked for; of what a list leaves out, some at most."""
-
-
-def _wanted(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
-    """Return for each axis that is asked about, how many of the trips of each of its values are wanted."""
-    wanted: dict[str, npt.NDArray[np.int8]] = {}
-    for comparison in [] if where is None else conjunction(where):
-        name = comparison.name
-        if name not in levels:
-            raise InputError(f"the cube has no {name!r}{nearest(name, levels)}; it has {', '.join(levels)}")
-        wanted.setdefault(name, np.full(levels[name].shape[1], ALL, dtype=np.int8))
-        inside = np.full_like(wanted[name], NONE)
-        for value in map(str, comparison.values):
-            found = (levels[name] == value).any(axis=0)
-            # A value that the list leaves out may stand behind any row that does not say.
-            part = np.where(found, ALL, NONE) if found.any() else np.where(levels[name][0] == UNLISTED, SOME, NONE)
-            inside = np.maximum(inside, part.astype(np.int8))
-        wanted[name] = np.minimum(wanted[name], inside if comparison.operator in ("==", "in") else ALL - inside)
-    return wanted
-
-
-def save_view(folder: str | Path, output: str | Path, where: str | None = None, *, force: bool = False) -> View:
-    """Make a view of a saved cube and write it, with the digest of the release; see `view_release` and `View.save`.
+def save_view(folder: str | Path, output: str | Path, where: str | None = None, *, force: bool = False) -> CubeView:
+    """Write a view of a saved cube, with the digest of the release; see `view_release` and `CubeView.save`.
 
     Examples
     --------
@@ -221,3 +138,75 @@ def save_view(folder: str | Path, output: str | Path, where: str | None = None, 
     view = view_release(folder, where)
     view.save(output, force=force, digest=sha256(Path(folder) / MANIFEST))
     return view
+
+
+def view_in_memory(release: Release, where: str | None = None) -> CubeView:
+    """Return the trips of an unsaved cube that match a filter; see `view_release`."""
+    if release.refusal:
+        raise RefusedError.nothing_publishable(release.refusal)
+    return make_view(SavedRelease(release.method, public_axes(release), [], classes_table(release)), where)
+
+
+def make_view(release: SavedRelease, where: str | None = None) -> CubeView:
+    """Return the trips of a cube that match a filter; see `view_release`."""
+    certain, possible = matching_rows(release, where)
+    columns: dict[str, Any] = {name: release.table.column(name) for name in AXES}
+    sums = []
+    for measure in release.measures:
+        masses = release.table.column(measure).to_numpy()
+        for name, rows in ((measure, certain), (f"{measure}_{POSSIBLE}", possible & ~certain)):
+            columns[name] = pa.array(np.where(rows, masses, 0).astype(masses.dtype))
+            sums.append(name)
+    table = pa.table(columns).filter(pa.array(possible))
+    table = table.group_by(list(AXES), use_threads=False).aggregate([(name, "sum") for name in sums])
+    table = table.rename_columns([*AXES, *sums]).sort_by([(axis, "ascending") for axis in AXES])
+    return CubeView(release.name, where, table)
+
+
+def matching_rows(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
+    """Return for each row of a cube whether all of its trips match a filter, and whether some may."""
+    if not release.axes:
+        raise InputError(f"{release.name} has no attributes, so its trips cannot be filtered")
+    certain = np.ones(release.table.num_rows, dtype=bool)
+    possible = certain.copy()
+    levels = {axis["name"]: np.array(axis["levels"], dtype=np.str_) for axis in release.manifest["axes"]}
+    for name, matches in _matching_values(where, levels).items():
+        labels = np.array(release.table.column(name).to_pylist(), dtype=np.str_)
+        for label in np.unique(labels):
+            here, below = labels == label, (levels[name] == label).any(axis=0)
+            if not below.any():
+                raise DamagedReleaseError.because(
+                    release.name, f"has {name} {str(label)!r}, which {MANIFEST} does not list"
+                )
+            certain[here] &= bool((matches[below] == _ALL).all())
+            possible[here] &= bool((matches[below] != _NONE).any())
+    return certain, possible
+
+
+def certain_rows(release: SavedRelease, where: str | None) -> Bools:
+    """Return the rows whose trips all match a filter, and warn of trips in others that may; all rows for None."""
+    if where is None:
+        return np.ones(release.table.num_rows, dtype=bool)
+    certain, possible = matching_rows(release, where)
+    undecided = int(release.measure("trips")[possible & ~certain].sum())
+    if undecided:
+        log.warning("up to %s more trips may match; their rows are too coarse and are left out", f"{undecided:,}")
+    return certain
+
+
+def _matching_values(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
+    """Return for each filtered attribute how many of the trips of each of its values match."""
+    matches: dict[str, npt.NDArray[np.int8]] = {}
+    for comparison in [] if where is None else conjunction(where):
+        name = comparison.name
+        if name not in levels:
+            raise UnknownNameError.among("attribute of the cube", name, levels)
+        matches.setdefault(name, np.full(levels[name].shape[1], _ALL, dtype=np.int8))
+        inside = np.full_like(matches[name], _NONE)
+        for value in map(str, comparison.values):
+            found = (levels[name] == value).any(axis=0)
+            # An unlisted value may be part of any row that is coarser than the values.
+            part = np.where(found, _ALL, _NONE) if found.any() else np.where(levels[name][0] == UNLISTED, _SOME, _NONE)
+            inside = np.maximum(inside, part.astype(np.int8))
+        matches[name] = np.minimum(matches[name], inside if comparison.operator in ("==", "in") else _ALL - inside)
+    return matches

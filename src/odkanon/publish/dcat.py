@@ -1,7 +1,6 @@
-"""Releases as entries of a catalogue, in the vocabulary that mobility data portals in Europe exchange.
+"""Releases as catalogue entries, in the vocabulary of European mobility data portals.
 
-An entry is made of the ``datapackage.json`` of a release, which holds what the folder may say, and of what only the
-publisher knows: who and where.
+An entry consists of the ``datapackage.json`` of a release and of what only the publisher knows: who and where.
 
 References
 ----------
@@ -18,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError
+from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
 from odkanon.release_format.names import PACKAGE
 
 CONTEXT = {
@@ -39,20 +38,20 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 @dataclass(frozen=True)
 class Publisher:
-    """What a catalogue says besides the releases.
+    """The publisher of a catalogue of releases.
 
     Attributes
     ----------
     name : str
-        Who publishes.
+        Name of the publisher.
     homepage : str
-        The address of the catalogue; a release NAME is found at ``homepage/NAME``.
+        URL of the catalogue; a release NAME is published at ``homepage/NAME``.
     licence : str
-        The address of the licence of the data.
+        URL of the licence of the data.
     country : str
-        Three letters, such as ``FRA``.
+        ISO 3166-1 alpha-3 code, such as ``FRA``.
     day : str
-        The day on which the entries are made, as in ``2026-11-15``.
+        Date of the entries, such as ``2026-11-15``.
     """
 
     name: str
@@ -65,13 +64,13 @@ class Publisher:
         for which in ("homepage", "licence"):
             address = urlsplit(getattr(self, which))
             if address.scheme not in ("http", "https") or not address.netloc:
-                raise InputError(
-                    f"the {which} of a catalogue is an address such as https://..., not {address.geturl()!r}"
+                raise InvalidValueError.expected(
+                    f"the {which} of a catalogue", "a URL such as https://...", address.geturl()
                 )
         if not re.fullmatch("[A-Z]{3}", self.country):
-            raise InputError(f"a country is three capital letters, such as FRA, not {self.country!r}")
+            raise InvalidValueError.expected("a country", "three capital letters, such as FRA", self.country)
         if not _DAY.match(self.day):
-            raise InputError(f"a day is written as in 2026-11-15, not {self.day!r}")
+            raise InvalidValueError.expected("a day", "a date such as 2026-11-15", self.day)
 
 
 def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> dict[str, Any]:
@@ -80,7 +79,7 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
     Parameters
     ----------
     folders : sequence of path
-        Saved releases, each of another name.
+        Saved releases with different names.
     publisher : Publisher
         Who publishes them, and where.
 
@@ -103,7 +102,7 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
     """
     names = [Path(folder).resolve().name for folder in folders]
     if not folders or len(set(names)) < len(names):
-        raise InputError("name at least one release, and each by another name: that is its address in the catalogue")
+        raise InputError("give at least one release, and releases with different names: these become their URLs")
     packages = [_package(Path(folder)) for folder in folders]
     home = publisher.homepage.rstrip("/")
     addresses = [f"{home}/{quote(name)}" for name in names]
@@ -127,14 +126,14 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
 def _package(folder: Path) -> dict[str, Any]:
     path = folder / PACKAGE
     try:
-        told = parse_json(path.read_text(encoding="utf-8"))
+        package = parse_json(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"{folder} has no {PACKAGE}; give the folder of a release") from None
     except ValueError:
-        told = None
-    if not isinstance(told, dict) or not {"title", "description", "resources"} <= told.keys():
-        raise InputError(f"{path} cannot be read; the file is truncated or damaged")
-    return told
+        package = None
+    if not isinstance(package, dict) or not {"title", "description", "resources"} <= package.keys():
+        raise DamagedReleaseError.because(path, "is not a data package")
+    return package
 
 
 def _dataset(

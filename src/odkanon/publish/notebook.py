@@ -1,4 +1,4 @@
-"""What a notebook shows of a matrix or a release: a small table, nothing that could break out of its cell."""
+"""HTML representations of matrices and releases for notebooks: small tables, and the page in a sandboxed frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from odkanon.core.formatting import format_number
-from odkanon.errors import InputError, RefusedError
+from odkanon.errors import InvalidValueError, RefusedError
 
 if TYPE_CHECKING:
     from odkanon.linked import LinkedReleases
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def od_html(od: ODMatrix) -> str:
-    """Return an OD matrix as HTML: its totals, and what was turned away on the way in."""
+    """Return an OD matrix as HTML: its totals, and the rejected rows of the input."""
     rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
     if od.weight is not None:
         rows["weight"] = format_number(od.weight / od.flows.scale)
@@ -29,10 +29,10 @@ def od_html(od: ODMatrix) -> str:
 
 
 def release_html(release: Release) -> str:
-    """Return a release as HTML: its promise, what is published, and its largest flows."""
+    """Return a release as HTML: its statement, what is published, and its largest flows."""
+    from odkanon.release_format.contents import classes_table
     from odkanon.release_format.conversions import FlowTable
-    from odkanon.release_format.manifest import promise
-    from odkanon.release_format.names import classes_table
+    from odkanon.release_format.public_rule import promise
 
     if release.refusal:
         return _table("Release", {"nothing is published": release.refusal})
@@ -48,8 +48,8 @@ def release_html(release: Release) -> str:
 
 
 def linked_html(linked: LinkedReleases) -> str:
-    """Return linked releases as HTML: the promise, and a row for the whole and each part."""
-    from odkanon.publish.linked_folder import linked_promise
+    """Return linked releases as HTML: their statement, and a row for the whole and each segment."""
+    from odkanon.release_format.public_rule import linked_promise
 
     rows = {"whole": f"{len(linked.whole.classes):,} flows"}
     rows |= {
@@ -60,13 +60,13 @@ def linked_html(linked: LinkedReleases) -> str:
 
 
 @dataclass(frozen=True)
-class Map:
-    """A page that a notebook shows below the cell that made it.
+class NotebookMap:
+    """A page that a notebook displays below the cell that made it.
 
     Attributes
     ----------
     page : str
-        A complete HTML document that asks for nothing from anywhere.
+        A complete HTML document that makes no requests.
     height : int
         In pixels.
     """
@@ -75,22 +75,22 @@ class Map:
     height: int
 
     def _repr_html_(self) -> str:
-        # In a frame of its own: neither the page nor the notebook can reach into the other.
+        # Sandboxed, so that neither the page nor the notebook can access the other.
         return (
             f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts" title="Map of the release" '
             f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
         )
 
 
-def release_map(release: Release, *, height: int = 800) -> Map:
-    """Return the page of a release, as ``report.html`` in its folder will be, for a notebook.
+def release_map(release: Release, *, height: int = 800) -> NotebookMap:
+    """Return the page of a release for a notebook, as `Release.save` writes it to ``report.html``.
 
     Parameters
     ----------
     release : Release
-        Of any method.
+        The release.
     height : int
-        Of the frame in pixels, in [100, 10000].
+        Height of the frame in pixels, in [100, 10000].
 
     Examples
     --------
@@ -100,17 +100,18 @@ def release_map(release: Release, *, height: int = 800) -> Map:
     >>> release.map(height=400)._repr_html_()[:15]
     '<iframe srcdoc='
     """
-    from odkanon.publish.report import page_of
+    from odkanon.publish.manifests import public_manifest
+    from odkanon.publish.report import make_page
+    from odkanon.release_format.contents import classes_table, zones_geojson
     from odkanon.release_format.folder import SavedRelease
-    from odkanon.release_format.manifest import public_manifest
-    from odkanon.release_format.names import classes_table, zones_geojson
 
     if release.refusal:
-        raise RefusedError(f"there is nothing to show: {release.refusal}")
+        raise RefusedError(f"there is no map to show: {release.refusal}")
     if not 100 <= height <= 10_000:
-        raise InputError(f"a map is from 100 to 10,000 pixels high, not {height}")
-    zones = zones_geojson(release)["features"]
-    return Map(page_of([SavedRelease("release", public_manifest(release), zones, classes_table(release))]), height)
+        raise InvalidValueError.expected("the height of a map", "from 100 to 10,000 pixels", height)
+    features = zones_geojson(release)["features"]
+    saved = SavedRelease("release", public_manifest(release), features, classes_table(release))
+    return NotebookMap(make_page([saved]), height)
 
 
 def _table(caption: str, rows: Mapping[str, str]) -> str:

@@ -1,39 +1,49 @@
-"""Releases as folders: all of it or nothing, the same bytes for the same input, and a recipe beside each."""
+"""Releases written as folders: all or nothing, the same bytes for the same input, with a recipe beside each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 
-from odkanon.core.atomic_write import check_new, exclusive_lock, move_into_place, partial_folder, restore, write_text
-from odkanon.core.parsing import parse_json
+from odkanon.core.atomic_write import write_text
 from odkanon.core.sql import connect, write_csv
-from odkanon.errors import InputError, RefusedError
+from odkanon.errors import RefusedError
+from odkanon.linked import LinkedReleases
+from odkanon.linked.linked_release import Part
+from odkanon.methods.method_registry import words_for
+from odkanon.model.provenance import Source
 from odkanon.model.release import Release
-from odkanon.publish.report import is_built, page_of
-from odkanon.release_format.datapackage import package_of
+from odkanon.publish.manifests import full_manifest, public_manifest
+from odkanon.publish.report import is_built, make_page
+from odkanon.release_format.contents import classes_table, leaf_counts, make_index, zones_geojson
+from odkanon.release_format.datapackage import describe_package, size_and_digest
 from odkanon.release_format.folder import SavedRelease
-from odkanon.release_format.manifest import public_manifest
 from odkanon.release_format.names import (
     CSV,
     FILES,
+    INDEX,
     MANIFEST,
     PACKAGE,
     PAGE,
     PARQUET,
+    WHOLE,
     ZONES,
-    classes_table,
     guard_text,
+    public_digests,
     sha256,
     write_json,
-    zones_geojson,
 )
-from odkanon.release_format.recipe import account, check_outside, make_recipe, read_recipe, recipe_path, settle_recipe
-from odkanon.release_format.verify import check_written
+from odkanon.release_format.recipe import make_recipe
+from odkanon.release_format.targets import ReleaseTarget
+from odkanon.release_format.verify import verify_written
+
+MAX_NAME_BYTES = 100
+"""Of the name of a segment's folder: file systems allow 255 bytes, and numbers and suffixes are added."""
 
 
 def save_release(
@@ -44,13 +54,13 @@ def save_release(
     source: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a release as a folder that may be published, and its recipe beside it, all or nothing.
+    """Write a release as a folder that can be published, and its recipe beside it, all or nothing.
 
     The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json``, ``datapackage.json`` and,
-    where this installation carries the built page, ``report.html``. They are written into a hidden folder beside the
-    target, read back and compared, and then take its place: whoever kills the run finds the earlier release, the new
-    one, or none. ``NAME.recipe.json`` beside the folder ``NAME`` is for whoever keeps the data: all numbers in full,
-    what was read and how.
+    if the page was built, ``report.html``. They are written into a hidden folder beside the target, read back and
+    compared, and then moved into place: a killed run leaves the earlier release, the new one, or none.
+    ``NAME.recipe.json`` beside the folder ``NAME`` is for the steward of the data: exact numbers, and what was read
+    and how.
 
     Parameters
     ----------
@@ -60,87 +70,114 @@ def save_release(
         What was read and how, and the options of the command, for the recipe.
     """
     if release.refusal:
-        raise RefusedError(f"nothing can be published: {release.refusal}")
-    check_target(folder, force=force)
-    with partial_folder(folder) as partial:
-        made = partial / "release"
+        raise RefusedError.nothing_publishable(release.refusal)
+    with ReleaseTarget(folder, force=force).replaced() as (made, recipe):
         write_public(release, made, folder.name)
-        read = {"sha256": release.input.source.sha256, **release.input.source.reading, **(source or {})}
-        digest = sha256(made / MANIFEST)
-        recipe = make_recipe(folder, with_files(account(release), made), digest=digest, source=read, command=command)
-        beside = partial / recipe_path(folder).name
-        write_json(beside, recipe, indent=2)
-        move_into_place(made, folder, check=lambda: _check_free(folder, force=force), beside=beside)
+        digest, read = sha256(made / MANIFEST), _source(release.input.source, source)
+        content = make_recipe(folder, _account(release, made), digest=digest, source=read, command=command)
+        write_json(recipe, content, indent=2)
+    return folder
+
+
+def save_linked(
+    linked: LinkedReleases,
+    folder: Path,
+    *,
+    force: bool = False,
+    source: Mapping[str, Any] | None = None,
+    command: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write linked releases as a folder of release folders with an ``index.json``, all or nothing.
+
+    Publishing some of the folders is as safe as publishing all of them. Adding a release that was made separately is
+    not. One recipe beside the folder describes all of them; see `save_release`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_linked
+    >>> trips = read_trips(make_survey())
+    >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in save_linked(linked, Path(folder) / "releases").iterdir())
+    ['index.json', 'sex=Man', 'sex=Woman', 'whole']
+    """
+    with ReleaseTarget(folder, force=force, linked=True).replaced() as (made, recipe):
+        segments = _published_segments(linked)
+        releases = {WHOLE: linked.whole}
+        releases |= {name: part.release for name, part in segments.items() if part.release is not None}
+        for name, release in releases.items():
+            write_public(release, made / name, name)
+        listed = {name: (part.dimension, part.segment) for name, part in segments.items()}
+        write_json(made / INDEX, make_index(linked.whole, listed, made), indent=2)
+        accounts = {name: _account(release, made / name) for name, release in releases.items()}
+        account = {**_segment_account(linked), "releases": accounts}
+        digest, read = sha256(made / INDEX), _source(linked.whole.input.source, source)
+        write_json(recipe, make_recipe(folder, account, digest=digest, source=read, command=command), indent=2)
     return folder
 
 
 def write_public(release: Release, folder: Path, name: str) -> None:
-    """Write the files of a release that may be published into a new folder, and check what was written."""
-    folder.mkdir()
-    table, zones, about = classes_table(release), zones_geojson(release), public_manifest(release)
+    """Write the public files of a release into a folder, and verify what was written."""
+    folder.mkdir(exist_ok=True)
+    table, zones, manifest = classes_table(release), zones_geojson(release), public_manifest(release)
     pyarrow.parquet.write_table(table, folder / PARQUET)
     with closing(connect()) as connection:
         write_csv(guard_text(table), folder / CSV, connection)
         write_json(folder / ZONES, zones, indent=None)
-        about["files"] = public_digests(folder)
-        write_json(folder / MANIFEST, about, indent=2)
-        check_written(release, folder, connection)
-    package = package_of(folder, name, about, table.column_names, zones["features"])
+        written = {**manifest, "files": public_digests(folder)}
+        write_json(folder / MANIFEST, written, indent=2)
+        verify_written(release, manifest, folder, connection)
+    package = describe_package(
+        name,
+        manifest,
+        method=words_for(release.method),
+        columns=table.column_names,
+        zones=zones["features"],
+        files=size_and_digest(folder),
+    )
     write_json(folder / PACKAGE, package, indent=2)
     if is_built():
-        page = page_of([SavedRelease(name, about, zones["features"], table)])
-        write_text(folder / PAGE, page)
+        write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)]))
 
 
-def public_digests(folder: Path) -> dict[str, str]:
-    """Return the digests of the files that a manifest names."""
-    return {name: sha256(folder / name) for name in (CSV, PARQUET, ZONES)}
-
-
-def with_files(told: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the account of a release with the digests of all files in its folder but the manifest."""
+def _account(release: Release, folder: Path) -> dict[str, Any]:
+    """Return the account of a release in its recipe, with the digests of all its public files but the manifest."""
     files = {name: sha256(folder / name) for name in FILES if name != MANIFEST and (folder / name).exists()}
-    return {**told, "about": {**told["about"], "files": files}}
+    return {"about": {**full_manifest(release), "files": files}, "zones": leaf_counts(release)}
 
 
-def check_target(folder: Path, *, force: bool) -> None:
-    """Raise if a release cannot go to this folder; worth asking before the work begins."""
-    prepare_target(folder)
-    _check_free(folder, force=force)
+def _source(source: Source, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"sha256": source.sha256, **source.reading, **(given or {})}
 
 
-def _check_free(folder: Path, *, force: bool) -> None:
-    if folder.exists():
-        check_only_ours(folder, FILES, needed=MANIFEST)
-    check_new(folder, force=force)
-    check_new(recipe_path(folder), force=force)
+def _published_segments(linked: LinkedReleases) -> dict[str, Part]:
+    """Return the segments with a published release, by a name that every file system accepts."""
+    taken, published = {WHOLE, INDEX}, {}
+    for part in linked.parts:
+        if part.release is None:
+            continue
+        stem = re.sub(r"[^\w=,+.-]+", "_", part.title).encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+        name, number = stem, 2
+        while name.lower() in taken:
+            name, number = f"{stem}~{number}", number + 1
+        taken.add(name.lower())
+        published[name] = part
+    return published
 
 
-def prepare_target(folder: Path) -> None:
-    """Clear up what a killed run has left of a folder and its recipe, and raise if the recipe cannot go beside it."""
-    check_outside(recipe_path(folder))
-    with exclusive_lock(folder):  # what another run is about to put in place is not left by a killed one
-        restore(folder)
-        settle_recipe(folder)
-        if not folder.exists() or folder.is_dir():
-            read_recipe(folder)
-
-
-def _says_rule(manifest: Path) -> bool:
-    """Tell whether a file is the manifest of a release; others may have a file of its name."""
-    try:
-        return {"rule", "method"} <= set(parse_json(manifest.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return False
-
-
-def check_only_ours(folder: Path, names: Collection[str], *, needed: str) -> None:
-    """Raise unless a folder is empty, or has the needed file and none but files of these names."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} exists and is not a folder; choose another name")
-    there = sorted(path.name for path in folder.iterdir())
-    if there and (needed not in there or not _says_rule(folder / needed)):
-        raise InputError(f"{folder} exists and is not a release; choose another folder")
-    foreign = [name for name in there if name not in names or (folder / name).is_dir()]
-    if foreign:
-        raise InputError(f"{folder} has {foreign[0]} in it, which is no part of a release; move it away first")
+def _segment_account(linked: LinkedReleases) -> dict[str, Any]:
+    """Return the account of the segments in the recipe, including suppressed ones."""
+    return {
+        "coarseness": linked.coarseness,
+        "suppressed": linked.suppressed,
+        "segments": [
+            {
+                "dimension": part.dimension,
+                "segment": part.segment,
+                "published": part.release is not None,
+                **({"joined": part.joined} if part.joined else {}),
+            }
+            for part in linked.parts
+        ],
+    }

@@ -1,22 +1,23 @@
-"""The rule of a release as it may be told to anybody."""
+"""The rule of a release as it may be published: thresholds, and the statements made about them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
 
+from odkanon.model.measures import DISTINCT
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 
 
 def publishable_rule(release: Release) -> Rule:
-    """Return the rule of a release as it may be told: that of a cascade on k mean weights goes by its rows.
+    """Return the rule of a release with a publishable weight threshold.
 
-    The mean weight of all trips, compared with that of the listed ones, tells of the others: that there are some, and
-    how heavy they are. A cascade promises that this cannot be shown. So its k trips are told with the mean weight of
-    the listed ones, or as the smallest row, if that is less (where groups may be worked out); every row has as much.
-    Where the mean is that of a larger data set, it does not tell of these trips. Elsewhere what is missing is nothing,
-    or meets the rule.
+    A threshold of k mean weights discloses the mean weight of all trips. In a nested release (a cascade), comparing
+    it with the mean of the listed trips would disclose that others exist and how heavy they are. There the threshold
+    is therefore k times the mean weight of the listed trips, or the weight of the lightest row if that is less: every
+    row has at least as much. The mean of a larger data set discloses nothing about these trips, and in other releases
+    the residual is empty or meets the rule.
     """
     rule, classes = release.rule, release.classes
     if not release.is_nested or classes.weight is None or not len(classes):
@@ -29,8 +30,56 @@ def publishable_rule(release: Release) -> Rule:
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
-    """Return the thresholds of a rule as they may be told, and the k that they come from.
+    """Return the publishable thresholds of a rule, and the k that they derive from.
 
-    The k of a threshold on weight that was asked for is not told: it would tell the mean weight of the data.
+    The k that a requested weight threshold amounts to is left out: it would disclose the mean weight of the data.
     """
     return ({} if rule.k_from_data else {"k": rule.k}) | rule.disclosed_thresholds | rule.constraints
+
+
+def statement(rule: Rule) -> str:
+    """Return the guarantee of a rule in one plain sentence for each of its parts."""
+    thresholds = " and ".join(_threshold_phrase(*each) for each in rule.disclosed_thresholds.items())
+    sentences = [f"Every published flow is shared by at least {thresholds}."]
+    if rule.max_share is not None:
+        of_what = "trips or of the weight" if "weight" in rule.measures else "trips"
+        contributors = " or ".join(measure.column or name for name, measure in DISTINCT.items())
+        sentences.append(
+            f"No {contributors} that the data names has more than {100 * rule.max_share:.10g} % of the {of_what} of a "
+            "flow."
+        )
+    if rule.min_destinations is not None:
+        sentences.append(
+            f"From every origin zone flows to at least {rule.min_destinations} destinations are published."
+        )
+    return " ".join(sentences)
+
+
+def _threshold_phrase(measure: str, value: float) -> str:
+    if measure == "trips":
+        return f"{value:,} trips"
+    if measure == "weight":
+        return f"a weight of {float(value):,.10g} (people that the trips stand for)"
+    return f"{value:,} {DISTINCT[measure].title}"
+
+
+def promise(release: Release) -> str:
+    """Return the statement of a release: its rule, and what its rows imply where they nest."""
+    stated = statement(publishable_rule(release))
+    if not release.is_nested:
+        return stated
+    if release.budget is not None:
+        implied = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
+    elif release.parameters.get("implications") == "safe":
+        implied = "No group below that can be shown to exist."
+    else:
+        implied = "Whoever knows the method can work out smaller groups from several rows."
+    return f"{stated} A row lists the trips that no finer row lists. {implied}"
+
+
+def linked_promise(whole: Release) -> str:
+    """Return the statement of linked releases, given the unsegmented one."""
+    stated = f"{statement(whole.rule)} So is every group that sums and differences of these tables single out."
+    if not whole.parameters.get("protect_intervals"):
+        return stated
+    return f"{stated} No flow below that is known to exist, or to within less than is asked for."

@@ -1,10 +1,11 @@
-"""The recipe of a release: everything its steward knows, in a file beside the folder and never in it."""
+"""The recipe of a release: everything its steward knows, in a file beside the folder and never inside it."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,16 +14,16 @@ from typing import Any
 from odkanon._version import __version__
 from odkanon.core.atomic_write import pending
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError
-from odkanon.model.od import AXES
-from odkanon.model.release import Release
-from odkanon.release_format.manifest import manifest
-from odkanon.release_format.names import MANIFEST, ZONES, axis_of, sha256
+from odkanon.errors import FileMissingError, InputError, UnreadableFileError
+from odkanon.model.axes import AXES
+from odkanon.release_format.folder import SavedRelease, open_release
+from odkanon.release_format.names import INDEX, MANIFEST, PACKAGE, PAGE, sha256
 
 FORMAT = 1
-_TAKE_PART = ("duckdb", "h3", "h3ronpy", "numpy", "pyarrow")
-INDEX = "index.json"
-"""What a folder of segments has instead of a manifest."""
+_PACKAGES = ("duckdb", "h3", "h3ronpy", "numpy", "pyarrow")
+"""Dependencies whose version can change the last digit of a number."""
+_COMPARED = ("method", "rule", "parameters", "input", "published", "suppressed")
+"""The parts of a manifest in which two recipes are compared."""
 
 
 def recipe_path(folder: Path) -> Path:
@@ -31,56 +32,24 @@ def recipe_path(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.recipe.json")
 
 
-def check_outside(*paths: Path) -> None:
-    """Raise if a file that only the steward should have lies in a folder that is to be published."""
-    for path in paths:
-        for folder in path.resolve().parents:
-            if ((folder / MANIFEST).is_file() and (folder / ZONES).is_file()) or _is_index(folder / INDEX):
-                raise InputError(f"{path} lies in the release {folder}, which is to be published; write it elsewhere")
-
-
-def _is_index(path: Path) -> bool:
-    """Tell whether a file lists segments released together; others may have a file of its name."""
-    try:
-        return {"whole", "segments"} <= set(parse_json(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return False
-
-
-def account(release: Release) -> dict[str, Any]:
-    """Return the full account of one release: all that is known of it, and the observed leaves of its zones."""
-    return {"about": manifest(release), "zones": zone_account(release)}
-
-
-def zone_account(release: Release) -> dict[str, dict[str, list[int] | None]]:
-    """Return the observed leaves of the zones of each axis, in the order of ``zones.geojson``."""
-    leaves = {axis: axis_of(release, axis)[0].leaves for axis in AXES}
-    return {axis: {"leaves": None if own is None else own.tolist()} for axis, own in leaves.items()}
-
-
-def with_leaves(features: Sequence[dict[str, Any]], zones: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the zones of a release with the observed leaves that only its steward knows."""
-    left = {axis: iter(zones[axis]["leaves"] or ()) for axis in AXES}
-    return [
-        {**feature, "properties": {**own, "leaves": next(left[own["axis"]], None)}}
-        for feature in features
-        for own in [feature["properties"]]
-    ]
-
-
 def make_recipe(
-    folder: Path, told: Mapping[str, Any], *, digest: str, source: Mapping[str, Any], command: Mapping[str, Any] | None
+    folder: Path,
+    account: Mapping[str, Any],
+    *,
+    digest: str,
+    source: Mapping[str, Any],
+    command: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return what the recipe says.
+    """Return the content of a recipe.
 
     Parameters
     ----------
     folder : Path
-        The folder that it goes with.
-    told : mapping
-        The `account` of one release, or of several by name.
+        The folder that it describes.
+    account : mapping
+        The full manifest and the leaf counts of one release, or those of several by name.
     digest : str
-        Of the file that names the others in the folder, which tells whether recipe and folder belong together.
+        The SHA-256 of the manifest or index in the folder, by which folder and recipe are matched.
     source : mapping
         What was read, and how.
     command : mapping, optional
@@ -89,39 +58,43 @@ def make_recipe(
     return {
         "format": FORMAT,
         "version": __version__,
-        "versions": versions(),
+        "versions": {"odkanon": __version__, "python": platform.python_version(), **dict(_package_versions())},
         "release": folder.name,
         "public_sha256": digest,
-        **told,
+        **account,
         "input": dict(source),
         "command": None if command is None else dict(command),
     }
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what took part, which can change a number in its last digit."""
-    return {"odkanon": __version__, "python": platform.python_version(), **dict(_installed())}
-
-
 @cache
-def _installed() -> tuple[tuple[str, str], ...]:
-    """Return packages and their versions; to look them up takes as long as to write a small release."""
+def _package_versions() -> tuple[tuple[str, str], ...]:
+    """Return packages and their versions; cached, since the lookup takes as long as writing a small release."""
     found = []
-    for name in _TAKE_PART:
+    for name in _PACKAGES:
         with suppress(PackageNotFoundError):
             found.append((name, version(name)))
     return tuple(found)
 
 
+def _public_file(folder: Path) -> Path | None:
+    """Return the manifest or the index of a folder."""
+    return next((folder / name for name in (MANIFEST, INDEX) if (folder / name).is_file()), None)
+
+
 def public_digest(path: Path) -> str | None:
-    """Return the digest of a file, or of the file that names all others of a release; None where there is neither."""
-    if path.is_dir():
-        path = next((path / name for name in (MANIFEST, INDEX) if (path / name).is_file()), path)
-    return sha256(path) if path.is_file() else None
+    """Return the digest of a file, or of the manifest or index of a folder; None where there is neither."""
+    file = _public_file(path) if path.is_dir() else path
+    return sha256(file) if file is not None and file.is_file() else None
 
 
 def read_recipe(folder: str | Path) -> dict[str, Any] | None:
-    """Read the recipe beside a release folder, or beside the folder of segments that it is one of; None for none.
+    """Read the recipe beside a release folder, or beside the folder of linked releases that it is part of.
+
+    Returns
+    -------
+    dict or None
+        None if there is no recipe.
 
     Raises
     ------
@@ -141,47 +114,48 @@ def read_recipe(folder: str | Path) -> dict[str, Any] | None:
     """
     folder = Path(folder)
     waiting = pending(folder.absolute())
-    if _goes_with(waiting, folder):  # a killed run has put the folder in place, but not the recipe
+    if _matches(waiting, folder):  # a killed run has put the folder in place, but not the recipe
         return _read(waiting)
     path = recipe_path(folder)
-    return _read(path) if path.exists() else _of_part(folder.absolute())
+    return _read(path) if path.exists() else _linked_recipe(folder.absolute())
 
 
-def _of_part(folder: Path) -> dict[str, Any] | None:
-    """Return what the recipe of segments released together says about one of them."""
-    together = read_recipe(folder.parent) if (folder.parent / INDEX).is_file() else None
-    if together is None or folder.name not in together.get("releases", {}):
+def _linked_recipe(folder: Path) -> dict[str, Any] | None:
+    """Return the part of the recipe of linked releases that describes one of them."""
+    linked = read_recipe(folder.parent) if (folder.parent / INDEX).is_file() else None
+    if linked is None or folder.name not in linked.get("releases", {}):
         return None
-    return {**together, "release": folder.name, **together["releases"][folder.name]}
+    return {**linked, "release": folder.name, **linked["releases"][folder.name]}
 
 
 def settle_recipe(folder: Path) -> None:
-    """Put the recipe in place that a killed run has left waiting, if its folder is there; else remove it."""
+    """Put the recipe that a killed run left waiting in place if its folder is there; otherwise remove it."""
     waiting = pending(folder.absolute())
-    if _goes_with(waiting, folder):
+    if _matches(waiting, folder):
         waiting.replace(recipe_path(folder))
     waiting.unlink(missing_ok=True)
 
 
-def _goes_with(path: Path, folder: Path) -> bool:
-    public = next((folder / name for name in (MANIFEST, INDEX) if (folder / name).is_file()), None)
-    if public is None or not path.is_file():
+def _matches(recipe: Path, folder: Path) -> bool:
+    """Return whether a recipe was written together with a folder."""
+    public = _public_file(folder)
+    if public is None or not recipe.is_file():
         return False
     try:
-        return bool(_read(path)["public_sha256"] == sha256(public))
+        return bool(_read(recipe)["public_sha256"] == sha256(public))
     except InputError:
         return False
 
 
 def read_recipe_file(path: Path) -> dict[str, Any]:
-    """Read a recipe, given itself or the folder that it goes with."""
+    """Read a recipe, given its own path or that of the folder that it describes."""
     if path.is_dir():
         found = read_recipe(path)
         if found is None:
             raise InputError(f"there is no recipe beside {path}; it should be {recipe_path(path).name}")
         return found
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give the recipe beside a release, NAME.recipe.json")
+        raise FileMissingError.at(path, advice="give the recipe beside a release, NAME.recipe.json")
     return _read(path)
 
 
@@ -189,7 +163,88 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); it should be the recipe of a release") from None
+        raise UnreadableFileError.because(path, error, as_="the recipe of a release") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT or "public_sha256" not in content:
         raise InputError(f"{path} is not the recipe of a release; move it away, or choose another name")
     return content
+
+
+def with_leaf_counts(features: Sequence[dict[str, Any]], zones: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return zones with the numbers of their observed leaves, which only the steward knows."""
+    left = {axis: iter(zones[axis]["leaves"] or ()) for axis in AXES}
+    return [
+        {**feature, "properties": {**own, "leaves": next(left[own["axis"]], None)}}
+        for feature in features
+        for own in [feature["properties"]]
+    ]
+
+
+def open_full(folder: str | Path) -> SavedRelease:
+    """Open a release with everything that its recipe adds: exact numbers and leaf counts. Not for publication.
+
+    Raises
+    ------
+    InputError
+        If there is no recipe beside the folder.
+    """
+    public, recipe = open_release(folder), read_recipe(folder)
+    if recipe is None:
+        raise InputError(f"there is no recipe beside {folder}; only the steward who made the release has it")
+    features = with_leaf_counts(public.features, recipe["zones"])
+    return SavedRelease(public.name, {**public.manifest, **recipe["about"]}, features, public.table)
+
+
+@dataclass(frozen=True)
+class RecipeDifference:
+    """An entry in which two recipes differ; None where one of them lacks it."""
+
+    what: str
+    before: Any
+    after: Any
+
+
+def compare_recipes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[RecipeDifference]:
+    """Return the differences between two recipes: versions, options, input files, and the numbers of each release."""
+    first, second = dict(_entries(before)), dict(_entries(after))
+    return [
+        RecipeDifference(name, first.get(name), second.get(name))
+        for name in dict.fromkeys([*first, *second])
+        if first.get(name) != second.get(name)
+    ]
+
+
+def _entries(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from _flatten("version of", recipe.get("versions", {}))
+    command = recipe.get("command") or {}
+    yield from _flatten("option", command.get("options", {}))
+    yield from _flatten("content of", command.get("files", {}))
+    releases = recipe.get("releases") or {"": recipe}
+    for name, account in releases.items():
+        about = account.get("about", {})
+        yield from _flatten(name, {part: about.get(part) for part in _COMPARED})
+
+
+def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield prefix, value
+        return
+    for name, part in value.items():
+        if name != "seconds":
+            yield from _flatten(f"{prefix} {name}".strip(), part)
+
+
+def differing_files(first: Path, second: Path) -> list[str]:
+    """Return the files that differ between two release folders, or are missing from one of them.
+
+    The page and the data package contain the name of their folder, and are compared only where both names are equal.
+    """
+    digests = [
+        {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
+        for folder in (first, second)
+    ]
+    same_name = first.name == second.name
+    return [
+        name
+        for name in sorted({*digests[0], *digests[1]})
+        if digests[0].get(name) != digests[1].get(name) and (same_name or not name.endswith((PAGE, PACKAGE)))
+    ]

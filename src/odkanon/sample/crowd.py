@@ -6,7 +6,6 @@ of OD pairs and of persons per pair are realistic, nothing else is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.core.atomic_write import move_into_place, partial_folder
 from odkanon.errors import InvalidValueError, TargetExistsError
+from odkanon.release_format.targets import OutputFolder
 from odkanon.sample import survey_model as tables
 
 BATCH = 1_000_000
@@ -49,9 +48,8 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callabl
     """
     if trips < 1:
         raise InvalidValueError.expected("the number of trips", "1 or more", trips)
-    _check_free(folder)
     batches, done = crowd(trips, seed=seed), 0
-    with partial_folder(folder) as partial:
+    with OutputFolder(folder, _never_replaced, sync=False).replaced() as partial:
         for part in range(-(-trips // _FILE)):
             path = partial / f"part={part}" / "trips.parquet"
             path.parent.mkdir()
@@ -62,13 +60,11 @@ def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callabl
                     done += len(batch)
                     if progress is not None:
                         progress(f"writing trips: {done:,} of {trips:,}")
-        move_into_place(partial, folder, check=lambda: _check_free(folder), sync=False)
     return folder
 
 
-def _check_free(folder: Path) -> None:
-    if os.path.lexists(folder):
-        raise TargetExistsError.at(folder, advice="choose another folder")
+def _never_replaced(folder: Path) -> None:
+    raise TargetExistsError.at(folder, advice="choose another folder")
 
 
 def crowd(trips: int, *, seed: int = 2025) -> Iterator[pa.RecordBatch]:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from odkanon.core.atomic_write import check_new, move_into_place, partial_folder, restore
+from odkanon.core.atomic_write import restore
 from odkanon.core.sql import write_csv
 from odkanon.errors import TargetExistsError
 from odkanon.read.points.netmob25_files import INDIVIDUALS, POINTS
+from odkanon.release_format.targets import OutputFolder
 
 _STEP = 150.0
 """Maximum seconds between points; even when rounded, below the pause of 180 s that would end a trip."""
@@ -34,28 +35,24 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
         The target; ``force`` replaces an earlier survey.
     """
     restore(folder)
-    _check_free(folder, force=force)
-    with partial_folder(folder) as partial:
+    with OutputFolder(folder, _check_contents, force=force, sync=False).replaced() as partial:
         (partial / POINTS).mkdir()
         write_csv(individuals(survey), partial / INDIVIDUALS)
         points = points_of_trips(survey)
         _write_person_files(points, partial / POINTS)
-        move_into_place(partial, folder, check=lambda: _check_free(folder, force=force), sync=False)
     return len(points)
 
 
-def _check_free(folder: Path, *, force: bool) -> None:
-    """Raise unless a folder is free or, with ``force``, holds such a survey and nothing else."""
-    if folder.exists():
-        if not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
-            raise TargetExistsError.at(folder, "exists and is not such a survey", advice="choose another folder")
-        points = [path.name for path in folder.glob(f"{POINTS}/*") if path.suffix != ".csv" or not path.is_file()]
-        foreign = sorted({path.name for path in folder.iterdir()} - {INDIVIDUALS, POINTS}) + points
-        if foreign:
-            raise TargetExistsError.at(
-                folder, f"contains {foreign[0]}, which is not part of the survey", advice="move it away first"
-            )
-    check_new(folder, force=force)
+def _check_contents(folder: Path) -> None:
+    """Raise unless a path holds such a survey and nothing else."""
+    if not (folder.is_dir() and (folder / INDIVIDUALS).is_file()):
+        raise TargetExistsError.at(folder, "exists and is not such a survey", advice="choose another folder")
+    points = [path.name for path in folder.glob(f"{POINTS}/*") if path.suffix != ".csv" or not path.is_file()]
+    foreign = sorted({path.name for path in folder.iterdir()} - {INDIVIDUALS, POINTS}) + points
+    if foreign:
+        raise TargetExistsError.at(
+            folder, f"contains {foreign[0]}, which is not part of the survey", advice="move it away first"
+        )
 
 
 def individuals(survey: pa.Table) -> pa.Table:

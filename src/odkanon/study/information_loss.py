@@ -12,6 +12,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.extras import import_extra
 from odkanon.errors import InputError, InvalidValueError
+from odkanon.publish.onto.zone_matrix import attribute_levels
 from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread
 from odkanon.quality.accuracy.comparison import (
     LENGTHS,
@@ -27,7 +28,7 @@ from odkanon.quality.accuracy.comparison import (
 )
 from odkanon.quality.accuracy.squares import GivenZones, MapZones, Squares, square_position
 from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
-from odkanon.release_format.folder import SavedRelease, read_release
+from odkanon.release_format.folder import SavedRelease, open_release
 from odkanon.study.sources import ReadingOptions, input_matrix
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection
@@ -147,7 +148,7 @@ def explain_release(
     """
     if not MIN_KM <= km <= MAX_KM:
         raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
-    od, saved = input_matrix(trips, reading), read_release(release)
+    od, saved = input_matrix(trips, reading), open_release(release)
     polygons = onto if onto is None or isinstance(onto, ZonePolygons) else read_polygons(onto, id_column)
     located = map_leaves(od)
     if located is None:
@@ -161,7 +162,7 @@ def explain_release(
     places: MapZones = Squares(km) if polygons is None else _polygon_places(polygons, about)
     zones = _zones(saved, "origin"), _zones(saved, "destination")
     numbers = _zone_numbers(saved, zones[0], "origin"), _zone_numbers(saved, zones[1], "destination")
-    rows, areas = rows_to_spread(zones, numbers, saved.measure("trips")[:, None], od, about, saved.attributes)
+    rows, areas = rows_to_spread(zones, numbers, saved.measure("trips")[:, None], od, about, attribute_levels(saved))
     counted, _ = count_flows(od, locate_leaves(places, ends), ("trips",))
     compared = compare_flows(places, counted, rows, areas)
     known = np.union1d(*counted.places)
@@ -183,7 +184,7 @@ def explain_release(
 
 def _zones(release: SavedRelease, axis: str) -> Zones:
     """Return the zones of an axis, with what is needed to locate them."""
-    features = release.zones_of(axis)
+    features = release.axis_features(axis)
     about = [feature["properties"] for feature in features]
     ids = np.array([zone["id"] for zone in about], dtype=np.str_)
     if any(zone.get("kind") == "box" for zone in about):
@@ -202,7 +203,7 @@ def _zones(release: SavedRelease, axis: str) -> Zones:
 
 def _zone_numbers(release: SavedRelease, zones: Zones, axis: str) -> Ints:
     number = {zone: position for position, zone in enumerate(zones.ids.tolist())}
-    return np.array([number[zone] for zone in release.flows.column(axis).to_pylist()], dtype=np.int64)
+    return np.array([number[zone] for zone in release.table.column(axis).to_pylist()], dtype=np.int64)
 
 
 def _verdicts(before: Floats, after: Floats) -> Any:

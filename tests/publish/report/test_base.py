@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon.errors import InputError
-from odkanon.publish.report.basemap import Box, build_base, clip_line, clip_ring, read_beneath
-from odkanon.publish.report.page_model import Shapes
+from odkanon.publish.report.basemap import Extent, build_basemap, clip_line, clip_ring
+from odkanon.publish.report.custom_basemap import read_geojson
+from odkanon.publish.report.packing import ShapeTable
 from web import made
 
-WINDOW = Box(-10, -10, 10, 10)
+WINDOW = Extent(-10, -10, 10, 10)
 POINTS = st.tuples(st.integers(-30, 30), st.integers(-30, 30))
 
 
 def surroundings_of(*places: tuple[float, float]) -> dict[str, list[list[int]]] | None:
-    shapes = Shapes()
+    shapes = ShapeTable()
     for latitude, longitude in places:
         shapes.number(made.box(longitude, latitude, longitude + 0.1, latitude + 0.1))
-    return build_base(shapes.packed)
+    return build_basemap(shapes.packed)
 
 
 @given(st.lists(POINTS, min_size=3, max_size=12))
@@ -56,7 +57,7 @@ class TestWorld:
         assert len(json.dumps(surroundings_of((-40.0, -120.0), (60.0, 140.0)))) < 300_000
 
     def test_nothing_to_draw_needs_no_base(self) -> None:
-        assert build_base([]) is None
+        assert build_basemap([]) is None
 
 
 def test_a_users_geojson_is_reduced_to_its_lines(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_users_geojson_is_reduced_to_its_lines(tmp_path: Path) -> None:
     ]
     path = tmp_path / "streets.geojson"
     path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    beneath = read_beneath(path)
+    beneath = read_geojson(path)
     assert (len(beneath["shapes"]), len(beneath["lines"])) == (1, 1)
     assert "secret" not in json.dumps(beneath)
 
@@ -78,7 +79,7 @@ def test_what_is_no_geojson_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "streets.geojson"
     path.write_text(content)
     with pytest.raises(InputError, match="GeoJSON"):
-        read_beneath(path)
+        read_geojson(path)
 
 
 def test_islands_on_the_date_line_leave_no_line_across_the_map(page_built: Path) -> None:
@@ -107,4 +108,4 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path, geometry: object, said: st
     path = tmp_path / "streets.geojson"
     path.write_text(json.dumps(geometry))
     with pytest.raises(InputError, match=said):
-        read_beneath(path)
+        read_geojson(path)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.publish.report.packed_columns import LONG, pack_names, pack_numbers
+from odkanon.publish.report.packing import LONG, pack_names, pack_numbers
 from odkanon.publish.report.page_model import build_model
-from odkanon.release_format.folder import read_release
+from odkanon.release_format.folder import open_release
 from web import made
 from worlds.columns import unpacked
 
@@ -49,7 +49,7 @@ def test_names_that_only_count_are_not_listed() -> None:
 
 
 def test_many_boxes_are_four_numbers_each(tmp_path: Path) -> None:
-    saved = read_release(made.boxes(tmp_path / "boxes", LONG))
+    saved = open_release(made.boxes(tmp_path / "boxes", LONG))
     model = build_model([saved])
     packed = model["releases"][0]["origin"]
     assert set(packed) == {"h3", "id", "boxes"}
@@ -58,7 +58,7 @@ def test_many_boxes_are_four_numbers_each(tmp_path: Path) -> None:
         [boxes[lines][int(number)] / 1e6 for lines, number in zip(("lon", "lat", "lon", "lat"), numbers, strict=True)]
         for numbers in zip(*(boxes[side] for side in ("west", "south", "east", "north")), strict=True)
     ]
-    zones = sorted(saved.zones_of("origin"), key=lambda zone: str(zone["properties"]["id"]))
+    zones = sorted(saved.axis_features("origin"), key=lambda zone: str(zone["properties"]["id"]))
     rings = [zone["geometry"]["coordinates"][0] for zone in zones]
     assert np.allclose(corners, [[*ring[0], *ring[2]] for ring in rings], atol=1e-6)
     # One shape says for each axis what the page has to cover.

@@ -6,8 +6,10 @@ import pyarrow as pa
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.publish.report.page_model import AXES, Shapes, build_model, pack_line
-from odkanon.release_format.folder import SavedRelease, read_release
+from odkanon.model.axes import AXES
+from odkanon.publish.report.packing import ShapeTable, pack_line
+from odkanon.publish.report.page_model import build_model
+from odkanon.release_format.folder import SavedRelease, open_release
 from web import made
 
 
@@ -20,7 +22,7 @@ def unpack(ring: list[int]) -> list[list[float]]:
 
 
 def test_flows_survive_packing(tmp_path: Path) -> None:
-    saved = read_release(made.hexagons(tmp_path / "release"))
+    saved = open_release(made.hexagons(tmp_path / "release"))
     (release,) = build_model([saved])["releases"]
     flows = release["flows"]
     origins = [
@@ -32,30 +34,30 @@ def test_flows_survive_packing(tmp_path: Path) -> None:
     packed = set(zip(origins, destinations, flows["trips"], flows["persons"], strict=True))
     assert packed == set(
         zip(
-            *(saved.flows.column(name).to_pylist() for name in ("origin", "destination", "trips", "persons")),
+            *(saved.table.column(name).to_pylist() for name in ("origin", "destination", "trips", "persons")),
             strict=True,
         )
     )
 
 
 def test_row_order_does_not_matter(tmp_path: Path) -> None:
-    saved = read_release(made.hexagons(tmp_path / "release"))
+    saved = open_release(made.hexagons(tmp_path / "release"))
     turned = SavedRelease(
-        saved.name, saved.about, saved.zones[::-1], saved.flows.take(list(range(saved.flows.num_rows))[::-1])
+        saved.name, saved.manifest, saved.features[::-1], saved.table.take(list(range(saved.table.num_rows))[::-1])
     )
     assert build_model([saved]) == build_model([turned])
 
 
 def test_a_shape_is_stored_once_for_all_axes_and_releases(tmp_path: Path) -> None:
-    first, second = (read_release(folder) for folder in made.pair(tmp_path))
+    first, second = (open_release(folder) for folder in made.pair(tmp_path))
     model = build_model([first, second])
-    zones = {zone["properties"]["id"] for zone in (*first.zones, *second.zones)}
+    zones = {zone["properties"]["id"] for zone in (*first.features, *second.features)}
     above = {cell for release in model["releases"] for axis in AXES for cell in release[axis]["nest"]["id"]}
     assert len(model["shapes"]) == len({json.dumps(shape) for shape in model["shapes"]}) == len(zones | above)
 
 
 def test_what_rows_say_besides_their_places_is_packed_once_a_value(tmp_path: Path) -> None:
-    saved = read_release(made.cube(tmp_path / "cube"))
+    saved = open_release(made.cube(tmp_path / "cube"))
     flows = build_model([saved])["releases"][0]["flows"]
     mode = flows["attributes"]["mode"]
     assert mode["values"] == ["any", "bus", "car"]
@@ -63,20 +65,20 @@ def test_what_rows_say_besides_their_places_is_packed_once_a_value(tmp_path: Pat
     for value, trips in zip(mode["of"], flows["trips"], strict=True):
         told[mode["values"][value]] = told.get(mode["values"][value], 0) + trips
     wanted: dict[str, int] = {}
-    for text, trips in zip(*(saved.flows.column(name).to_pylist() for name in ("mode", "trips")), strict=True):
+    for text, trips in zip(*(saved.table.column(name).to_pylist() for name in ("mode", "trips")), strict=True):
         wanted[text or ""] = wanted.get(text or "", 0) + trips
     assert told == wanted
 
 
 def test_a_column_with_a_value_for_every_row_is_no_attribute(tmp_path: Path) -> None:
-    saved = read_release(made.hexagons(tmp_path / "release"))
-    numbered = saved.flows.append_column("row", pa.array(range(len(saved.flows))))
-    flows = build_model([SavedRelease(saved.name, saved.about, saved.zones, numbered)])["releases"][0]["flows"]
+    saved = open_release(made.hexagons(tmp_path / "release"))
+    numbered = saved.table.append_column("row", pa.array(range(len(saved.table))))
+    flows = build_model([SavedRelease(saved.name, saved.manifest, saved.features, numbered)])["releases"][0]["flows"]
     assert "attributes" not in flows
 
 
 def test_shapes_keep_their_corners() -> None:
-    shapes = Shapes()
+    shapes = ShapeTable()
     square = made.box(2.25, 48.5, 2.75, 49.0)
     assert shapes.number(square) == shapes.number(square) == 0
     # Of a box two corners are enough; of anything else all of them, each once.
@@ -95,7 +97,7 @@ def test_a_ring_over_the_date_line_stays_in_one_piece() -> None:
 
 
 def test_zones_without_weight_have_no_weight_column(tmp_path: Path) -> None:
-    (release,) = build_model([read_release(made.boxes(tmp_path / "boxes"))])["releases"]
+    (release,) = build_model([open_release(made.boxes(tmp_path / "boxes"))])["releases"]
     assert "weight" not in release["origin"]
     assert "weight" not in release["flows"]
     assert release["origin"]["level"][0] is None
@@ -117,17 +119,17 @@ def test_a_class_of_an_unknown_zone_is_refused() -> None:
 
 
 def test_the_world_is_coarser_than_every_cell(tmp_path: Path) -> None:
-    saved = read_release(made.hexagons(tmp_path / "release"))
+    saved = open_release(made.hexagons(tmp_path / "release"))
     own = {"axis": "origin", "id": "world", "kind": "root", "resolution": None, "level": 11, "trips": 10, "weight": 1.0}
-    zones = [*saved.zones, {"type": "Feature", "properties": own, "geometry": None}]
-    origin = build_model([SavedRelease(saved.name, saved.about, zones, saved.flows)])["releases"][0]["origin"]
+    zones = [*saved.features, {"type": "Feature", "properties": own, "geometry": None}]
+    origin = build_model([SavedRelease(saved.name, saved.manifest, zones, saved.table)])["releases"][0]["origin"]
     assert dict(zip(origin["id"], origin["level"], strict=True))["world"] is None
     assert max(level for level in origin["level"] if level is not None) == 8
 
 
 def test_releases_of_one_page_are_rolled_up_to_the_same_roof(tmp_path: Path) -> None:
-    fine = read_release(made.hexagons(tmp_path / "fine"))
-    coarse = read_release(made.save(tmp_path / "coarse", [(cell, cell, 12) for cell in made.disk(5, 1)]))
+    fine = open_release(made.hexagons(tmp_path / "fine"))
+    coarse = open_release(made.save(tmp_path / "coarse", [(cell, cell, 12) for cell in made.disk(5, 1)]))
     model = build_model([fine, coarse])
     roofs = {min(release[axis]["nest"]["level"]) for release in model["releases"][:1] for axis in AXES}
     assert roofs == {5}

@@ -2,17 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from odkanon.publish.report import place_labels
-from odkanon.publish.report.page_model import Shapes
+from odkanon.publish.report import basemap
+from odkanon.publish.report.packing import ShapeTable
 from web import made
 
 pytestmark = pytest.mark.usefixtures("page_built")
 
 
 def towns(*box: float) -> list[str]:
-    shapes = Shapes()
+    shapes = ShapeTable()
     shapes.number(made.box(*box))
-    found = place_labels.build_names(shapes.packed)
+    found = basemap.build_labels(shapes.packed)
     assert found is not None
     assert len(found["place"]) == 2 * len(found["name"]) == 2 * len(found["people"])
     west, south, east, north = box
@@ -31,15 +31,15 @@ def test_only_towns_in_view_are_named_the_largest_first() -> None:
 
 
 def test_a_page_carries_no_more_than_a_few_hundred() -> None:
-    assert len(towns(-10.0, 36.0, 30.0, 60.0)) == place_labels.MOST
+    assert len(towns(-10.0, 36.0, 30.0, 60.0)) == basemap.MAX_TOWNS
 
 
 def test_nothing_to_draw_has_no_names() -> None:
-    assert place_labels.build_names([]) is None
+    assert basemap.build_labels([]) is None
 
 
 def test_without_the_built_file_there_are_no_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(place_labels, "TOWNS", tmp_path / "missing.gz")
-    shapes = Shapes()
+    monkeypatch.setattr(basemap, "TOWNS", tmp_path / "missing.gz")
+    shapes = ShapeTable()
     shapes.number(made.box(2.2, 48.8, 2.5, 48.95))
-    assert place_labels.build_names(shapes.packed) is None
+    assert basemap.build_labels(shapes.packed) is None

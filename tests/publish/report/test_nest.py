@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.publish.report.zone_tree import pack_nest, roof_of
+from odkanon.publish.report.page_model import coarsest_level, pack_zone_tree
 from worlds.tries import tries
 
 PARIS = h3.latlng_to_cell(48.8566, 2.3522, 4)
@@ -25,8 +25,8 @@ def zones(draw: st.DrawFn) -> list[str]:
 @tries(60)
 @given(zones())
 def test_every_cell_climbs_to_the_roof_by_its_parents(ids: list[str]) -> None:
-    roof = roof_of([h3.get_resolution(cell) for cell in ids])
-    packed = pack_nest(ids, roof)
+    roof = coarsest_level([h3.get_resolution(cell) for cell in ids])
+    packed = pack_zone_tree(ids, roof)
     assert packed is not None
     nest, outlines = packed
     nodes = [*ids, *nest["id"]]
@@ -41,16 +41,16 @@ def test_every_cell_climbs_to_the_roof_by_its_parents(ids: list[str]) -> None:
 
 
 def test_zones_that_are_no_cells_have_no_nest() -> None:
-    assert pack_nest(["commune 1", "commune 2"], 5) is None
-    assert pack_nest([], 5) is None
+    assert pack_zone_tree(["commune 1", "commune 2"], 5) is None
+    assert pack_zone_tree([], 5) is None
 
 
 def test_the_world_holds_the_coarsest_cells() -> None:
-    packed = pack_nest([PARIS, "world"], 4)
+    packed = pack_zone_tree([PARIS, "world"], 4)
     assert packed is not None
     assert packed[0]["parent"] == [1, -1]
 
 
 def test_one_level_can_still_be_rolled_up() -> None:
-    assert roof_of([8, 8, None]) == 6
-    assert roof_of(np.array([], dtype=int).tolist()) == 0
+    assert coarsest_level([8, 8, None]) == 6
+    assert coarsest_level(np.array([], dtype=int).tolist()) == 0

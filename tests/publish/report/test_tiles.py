@@ -15,10 +15,10 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
 from odkanon.errors import InputError
+from odkanon.publish.report import custom_basemap as module
 from odkanon.publish.report import render
-from odkanon.publish.report import tiles as module
-from odkanon.publish.report.page_model import pack_polygons
-from odkanon.publish.report.tiles import _covering, read_tiles
+from odkanon.publish.report.custom_basemap import read_tiles, tiles_covering
+from odkanon.publish.report.packing import pack_polygons
 from web import made
 
 ZOOM, COLUMN, ROW = 12, 2074, 1409
@@ -65,7 +65,8 @@ def test_streets_lie_where_they_are(tmp_path: Path) -> None:
     assert start[0] == pytest.approx(west + 100 / 4096 * 360 / 4096, abs=2e-6)
     assert end[0] > start[0]
     assert end[1] < start[1]
-    assert _covering((start[0], start[1], start[0], start[1]), ZOOM) == (range(COLUMN, COLUMN + 1), range(ROW, ROW + 1))
+    covering = tiles_covering((start[0], start[1], start[0], start[1]), ZOOM)
+    assert covering == (range(COLUMN, COLUMN + 1), range(ROW, ROW + 1))
 
 
 def test_the_sides_of_tiles_are_no_lines(tmp_path: Path) -> None:
@@ -77,18 +78,18 @@ def test_the_sides_of_tiles_are_no_lines(tmp_path: Path) -> None:
 def test_too_much_for_a_page_is_read_one_zoom_coarser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "streets.pmtiles", STREET, zooms=(11, 12))
     fine = read_tiles(path, SHAPES)["lines"]
-    monkeypatch.setattr(module, "MOST_TILES", 1)
+    monkeypatch.setattr(module, "MAX_TILES", 1)
     wide = [pack_polygons(made.box(2.20, 48.84, 2.36, 48.88))]
     coarse = read_tiles(path, wide)["lines"]
     assert len(fine) == 1
     assert coarse != fine
-    monkeypatch.setattr(module, "MOST_POINTS", 1)
+    monkeypatch.setattr(module, "MAX_POINTS", 1)
     assert read_tiles(path, SHAPES)["lines"] == []
 
 
 def test_a_page_carries_streets_and_nothing_else_of_the_file(tmp_path: Path, page_built: Path) -> None:
     folder = made.hexagons(tmp_path / "release")
-    page = render([folder], beneath=write(tmp_path / "streets.pmtiles", STREET))
+    page = render([folder], basemap=write(tmp_path / "streets.pmtiles", STREET))
     assert '"beneath":{"shapes":[],"lines":[[' in page
     assert "secret" not in page.split('id="model">')[1].split("</script>")[0]
 

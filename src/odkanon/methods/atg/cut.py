@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.methods.atg.method import Masses
+from odkanon.methods.common import Volume, volume_measure
 from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
 from odkanon.model.od import ODMatrix
@@ -26,6 +26,37 @@ MAX_ITERATIONS = 200
 
 PRECISION = 1e-12
 """Relative difference of costs below which two choices count as equally good."""
+
+
+@dataclass(frozen=True)
+class Masses:
+    """How volumes are counted: in trips of mean weight, so that one target fits trips and weights.
+
+    Attributes
+    ----------
+    measure : {"trips", "weight"}
+        What is counted.
+    unit : float
+        The mass of one trip. Where all weights are equal, masses are the numbers of trips exactly.
+    """
+
+    measure: Volume
+    unit: float
+
+    @classmethod
+    def of(cls, od: ODMatrix, rule: Rule) -> Masses:
+        """Return how the volumes of a matrix are counted under a rule."""
+        measure = volume_measure(rule)
+        return cls(measure, float(od.mean_weight * od.flows.scale) if measure == "weight" else 1.0)
+
+    def of_flows(self, flows: Flows) -> Floats:
+        """Return the volume of each flow."""
+        values: Ints = getattr(flows, self.measure)
+        return values / self.unit
+
+    def of_nodes(self, od: ODMatrix) -> tuple[Floats, ...]:
+        """Return the volume of every node of the origin tree, by level."""
+        return tuple(values / self.unit for values in od.node_masses("origin", self.measure))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes
 from odkanon.errors import InputError
-from odkanon.methods.atg.cut import Choice, Forest, cheapest_within
-from odkanon.methods.common import Volume, volume_measure
+from odkanon.methods.atg.cut import Choice, Forest, Masses, cheapest_within
 from odkanon.methods.odkanon import refusal
 from odkanon.model.assemble import assemble
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.flows import Flows
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec, Structure
@@ -158,37 +156,6 @@ def _release(od: ODMatrix, spec: ReleaseSpec, solution: Solution) -> Release:
         destination_zone=destination_zone,
         structure=Structure.OVERLAPPING,
     )
-
-
-@dataclass(frozen=True)
-class Masses:
-    """How volumes are counted: in trips of mean weight, so that one target fits trips and weights.
-
-    Attributes
-    ----------
-    measure : {"trips", "weight"}
-        What is counted.
-    unit : float
-        The mass of one trip. Where all weights are equal, masses are the numbers of trips exactly.
-    """
-
-    measure: Volume
-    unit: float
-
-    @classmethod
-    def of(cls, od: ODMatrix, rule: Rule) -> Masses:
-        """Return how the volumes of a matrix are counted under a rule."""
-        measure = volume_measure(rule)
-        return cls(measure, float(od.mean_weight * od.flows.scale) if measure == "weight" else 1.0)
-
-    def of_flows(self, flows: Flows) -> Floats:
-        """Return the volume of each flow."""
-        values: Ints = getattr(flows, self.measure)
-        return values / self.unit
-
-    def of_nodes(self, od: ODMatrix) -> tuple[Floats, ...]:
-        """Return the volume of every node of the origin tree, by level."""
-        return tuple(values / self.unit for values in od.node_masses("origin", self.measure))
 
 
 def even_cut(tree: Hierarchy, masses: tuple[Floats, ...], target: float) -> Cut:

@@ -17,7 +17,10 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.node_flows import codes_to_keys
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
+from odkanon.methods.method_registry import is_nested
+from odkanon.model.axes import AXES
 from odkanon.quality.accuracy.row_masses import enclosing_rows
+from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import Floats, is_pentagon
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zone_nodes import CellNodes, cell_nodes
@@ -44,6 +47,14 @@ class EarlierRows:
     name: str
     origin: npt.NDArray[np.str_]
     destination: npt.NDArray[np.str_]
+
+    @classmethod
+    def from_saved(cls, release: SavedRelease) -> EarlierRows:
+        """Return the rows of a saved cascade, for `odkanon.anonymize` with other trips."""
+        if release.axes or not is_nested(str(release.manifest.get("method"))):
+            raise InputError(f"{release.name} is not a cascade between places, so it has no rows to reuse")
+        ends = [np.array(release.table.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
+        return cls(release.name, ends[0], ends[1])
 
     def on(self, ladder: Ladder) -> list[Ints]:
         """Return, by rung of a ladder, the keys of the reusable rows; see `odkanon.engine.node_flows.codes_to_keys`."""

@@ -1,26 +1,37 @@
-"""Releases in the formats of other programs, written from the folder of a release: all of it or nothing."""
+"""Exports of a release folder to the formats of other programs: all of it or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from odkanon.core.atomic_write import check_new, partial_folder
-from odkanon.errors import InputError, nearest
-from odkanon.publish.attribute_view import certain_rows
-from odkanon.publish.export.flowcsv import FLOWS, LOCATIONS, earlier_rest, flowmap_files, write_flowmap, write_skmob
-from odkanon.publish.export.geo_files import write_geojson, write_geopackage, write_geoparquet
-from odkanon.publish.export.omx import write_omx
-from odkanon.publish.onto import zone_files as onto_files
-from odkanon.publish.report.segment_pages import index_folders, is_index
-from odkanon.release_format.folder import SavedRelease, read_release, with_zones_of
-from odkanon.release_format.names import MANIFEST
-from odkanon.release_format.recipe import INDEX
+import pyarrow as pa
+import pyarrow.parquet
 
-Writer = Callable[[SavedRelease, str, Path], None]
+from odkanon.core.atomic_write import partial_folder
+from odkanon.core.sql import write_csv
+from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.publish.attribute_view import certain_rows
+from odkanon.publish.export.flow_map import (
+    FLOWS,
+    LOCATIONS,
+    flowmap_files,
+    stale_flowmap_file,
+    write_flowmap,
+    write_skmob,
+)
+from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet
+from odkanon.publish.export.omx import encoded_ids, new_matrix, new_omx_file, write_omx
+from odkanon.publish.onto.apportionment import rows_at_once
+from odkanon.publish.onto.shares import read_weights
+from odkanon.publish.onto.zone_matrix import MatrixMargins, ZoneMatrix, release_onto
+from odkanon.read.tables.geo_files import read_polygons
+from odkanon.release_format.folder import SavedRelease, is_linked_folder, linked_folders, open_release, with_zones_from
+from odkanon.release_format.names import guard_text
+from odkanon.release_format.targets import check_export
 
 FILES: dict[str, tuple[str, ...]] = {
     "omx": (),
@@ -31,14 +42,91 @@ FILES: dict[str, tuple[str, ...]] = {
     "skmob": ("tessellation.geojson", "flows.csv"),
 }
 """The files of each format; none where the format is a single file, which may have any name."""
+ONTO_FILES: dict[str, tuple[str, ...]] = {
+    "omx": (),
+    "csv": ("zones.csv", "flows.csv"),
+    "parquet": ("zones.parquet", "flows.parquet"),
+}
+"""The files of each format of a matrix on given zones."""
 
-_WRITERS: dict[str, Writer] = {
+_WRITERS: dict[str, Callable[[SavedRelease, str, Path], None]] = {
     "omx": lambda release, measure, path: write_omx(release, path),
     "gpkg": lambda release, measure, path: write_geopackage(release, path),
     "geoparquet": lambda release, measure, path: write_geoparquet(release, path),
     "geojson": lambda release, measure, path: write_geojson(release, path),
     "skmob": write_skmob,
 }
+
+
+@dataclass(frozen=True)
+class _Export:
+    """What is exported, and how; see `export_release`."""
+
+    to: str
+    measure: str
+    force: bool
+    zones: Sequence[str | Path]
+    where: str | None
+    coarse_times: bool
+    onto: str | Path | None
+    code: str | None
+    weights: str | Path | None
+
+    def check(self) -> None:
+        """Raise unless the options are consistent."""
+        if self.onto is not None:
+            if self.zones:
+                raise OptionConflictError.between("zones", "onto", "all given zones are included anyway")
+            if self.to not in ONTO_FILES:
+                raise UnknownNameError.among("format of a matrix on given zones", self.to, ONTO_FILES)
+        elif (self.code, self.weights) != (None, None):
+            raise InputError("codes and weights describe zones of your own; give the file of the zones, too")
+        elif self.to not in FILES and self.to in ONTO_FILES:
+            raise InputError(f"a release is {self.to} already; this format is for a matrix on zones of your own")
+        elif self.to not in FILES:
+            raise UnknownNameError.among("format", self.to, FILES)
+        if self.coarse_times and self.to != "flowmap":
+            raise InputError("only flow maps contain times; leave out coarse times")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return FILES[self.to] if self.onto is None else ONTO_FILES[self.to]
+
+    def run(self, folder: Path, output: Path) -> list[Path]:
+        if self.onto is not None:
+            return self._write(output, self.files, partial(self._write_onto, folder))
+        check_export(output, self.files, force=self.force)
+        release = with_zones_from(open_release(folder), [open_release(each) for each in self.zones])
+        if self.where is not None:
+            release = replace(release, table=release.table.filter(certain_rows(release, self.where)))
+        if self.to == "flowmap":
+            write = partial(write_flowmap, release, self.measure, coarse_times=self.coarse_times)
+            return self._write(output, flowmap_files(release), write)
+        return self._write(output, self.files, partial(_WRITERS[self.to], release, self.measure))
+
+    def _write_onto(self, folder: Path, output: Path) -> None:
+        assert self.onto is not None
+        weights = None if self.weights is None else read_weights(self.weights)
+        polygons = read_polygons(Path(self.onto), self.code)
+        matrix = release_onto(folder, polygons, weights=weights, where=self.where)
+        if self.to == "omx":
+            write_onto_omx(matrix, output)
+        else:
+            write_onto_tables(matrix, self.to, output)
+
+    def _write(self, output: Path, files: Sequence[str], write: Callable[[Path], None]) -> list[Path]:
+        """Write the files of a format, all or none."""
+        targets = check_export(output, files, force=self.force)
+        stale = stale_flowmap_file(output) if FLOWS in files else None
+        with partial_folder(output) as made:
+            write(made if files else made / output.name)
+            if files:
+                output.mkdir(exist_ok=True)
+            for target in targets:
+                (made / target.name).replace(target)
+        if stale is not None and stale not in targets:
+            stale.unlink()
+        return targets
 
 
 def export_release(
@@ -60,31 +148,31 @@ def export_release(
     Parameters
     ----------
     folder : path
-        A release, as `Release.save` or ``odkanon anonymize`` has written it, or segments released together.
+        A release folder, or a folder of linked releases.
     to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob"}
-        The format.
+        The format; with ``onto``, one of "omx", "csv" and "parquet".
     output : path
-        A file for OMX and GeoPackage, a folder for the others. Of segments released together, always a folder, in
-        which each has its own, named as it is.
+        A file for OMX and GeoPackage, a folder for the others. For linked releases always a folder, with a file or
+        folder for each of them.
     measure : {"trips", "weight"}
-        What flows count in formats that have a single number for each: flowmap and skmob.
+        The measure of flows in formats with a single number: flowmap and skmob.
     force : bool
-        Replace files of the same name; other files in the folder stay, except those that an earlier flow map has left
-        there besides: its flows without time.
+        Replace files of the same name. Other files in the folder stay, except the flows without time that an earlier
+        flow map left there.
     zones : sequence of path
-        Releases whose zones are to be there as well, also where nothing flows, so that two months have the same shape.
+        Releases whose zones are added even where nothing flows, so that two months have matrices of the same shape.
     where : str, optional
-        Of a cube, only rows all of whose trips are such, as in `odkanon.view_release`. A warning says how many trips
-        may be such besides.
+        For a cube: a filter, as in `odkanon.view_release`. Only rows whose trips all match are exported; how many
+        trips of other rows might match is logged as a warning.
     coarse_times : bool
-        In the flow map of a cube, tell time by part of the day, working days and weekend, or month, which more rows
-        know than the hour or the day; see `odkanon.publish.export.flow_times`.
+        In the flow map of a cube, use parts of the day, working days and weekend, or months. More rows have these than
+        have hours or days; see `odkanon.publish.export.flow_map.start_times`.
     onto : path, optional
-        A file of polygons to spread the release over, for "omx", "csv" and "parquet"; see `odkanon.publish.onto`.
+        A file of polygons to apportion the release to; see `odkanon.publish.onto`.
     code : str, optional
         With ``onto``: the property that has the codes of the polygons.
     weights : path, optional
-        With ``onto``: spread by these instead of by area; a table ``lat, lon, weight`` or ``cell, weight``.
+        With ``onto``: weights to apportion by instead of area; a table ``lat, lon, weight`` or ``cell, weight``.
 
     Examples
     --------
@@ -98,86 +186,45 @@ def export_release(
     >>> [path.name for path in written]
     ['locations.csv', 'flows.csv']
     """
-    _check_asked(to, onto=onto, zones=zones, own=(code, weights), cube=(where, coarse_times))
+    export = _Export(to, measure, force, zones, where, coarse_times, onto, code, weights)
+    export.check()
     folder, output = Path(folder), Path(output)
-    if is_index(folder):
-        ending = "" if (FILES[to] if onto is None else onto_files.FILES[to]) else f".{to}"
-        how: dict[str, Any] = {"measure": measure, "force": force, "zones": zones, "where": where}
-        how |= {"coarse_times": coarse_times, "onto": onto, "code": code, "weights": weights}
-        output.mkdir(parents=True, exist_ok=True)
-        parts = index_folders(folder)
-        return [path for part in parts for path in export_release(part, to, output / f"{part.name}{ending}", **how)]
-    if onto is not None:
-        asked: dict[str, Any] = {
-            "onto": Path(onto),
-            "code": code,
-            "weights": None if weights is None else Path(weights),
-            "where": where,
-        }
-        return _written(output, onto_files.FILES[to], partial(onto_files.write_onto, folder, to, **asked), force=force)
-    _check(output, FILES[to], force=force)
-    release = _chosen(with_zones_of(read_release(folder), [read_release(each) for each in zones]), where)
-    if to != "flowmap":
-        return _written(output, FILES[to], partial(_WRITERS[to], release, measure), force=force)
-    write = partial(write_flowmap, release, measure, coarse_times=coarse_times)
-    return _written(output, flowmap_files(release), write, force=force)
+    if not is_linked_folder(folder):
+        return export.run(folder, output)
+    output.mkdir(parents=True, exist_ok=True)
+    suffix = "" if export.files else f".{to}"
+    return [path for part in linked_folders(folder) for path in export.run(part, output / f"{part.name}{suffix}")]
 
 
-def _check_asked(
-    to: str,
-    *,
-    onto: str | Path | None,
-    zones: Sequence[str | Path],
-    own: tuple[str | None, str | Path | None],
-    cube: tuple[str | None, bool],
-) -> None:
-    """Raise unless what is asked for goes together."""
-    if onto is not None:
-        if zones:
-            raise InputError("on zones of your own all are there anyway; leave out the other releases")
-        onto_files.check_format(to)
-    elif own != (None, None):
-        raise InputError("codes and weights belong to zones of your own; name their file, too")
-    elif to in onto_files.FILES and to not in FILES:
-        raise InputError(f"a release is {to} already; this format is for a matrix on zones of your own")
-    elif to not in FILES:
-        raise InputError(f"there is no format {to!r}; choose among {', '.join(FILES)}{nearest(to, FILES)}")
-    if cube[1] and to != "flowmap":
-        raise InputError("times are told in flow maps only; leave out that they be coarse")
+def write_onto_omx(matrix: ZoneMatrix, path: Path) -> None:
+    """Write a matrix on given zones as OMX."""
+    lookups: dict[str, Any] = {"id": encoded_ids(matrix.codes)}
+    if matrix.numbers is not None:
+        lookups["zone"] = matrix.numbers
+    size = len(matrix.codes)
+    with new_omx_file(path, size, lookups) as file:
+        cores = {name: new_matrix(file, name, size, rows_at_once(size)) for name in matrix.names}
+        for block in matrix.blocks():
+            for name, values in block.values.items():
+                cores[name][block.first : block.first + len(values)] = values
 
 
-def _chosen(release: SavedRelease, where: str | None) -> SavedRelease:
-    """Return a release with the rows of which all trips are asked for."""
-    return release if where is None else replace(release, flows=release.flows.filter(certain_rows(release, where)))
+def write_onto_tables(matrix: ZoneMatrix, to: str, folder: Path) -> None:
+    """Write the flows of a matrix on given zones block by block, and their sums for each zone."""
+    margins = MatrixMargins(matrix)
 
+    def batches() -> Iterator[pa.RecordBatch]:
+        for block in matrix.blocks():
+            margins.add(block)
+            flows = matrix.flows(block)
+            yield from (guard_text(flows) if to == "csv" else flows).to_batches()
 
-def _written(output: Path, files: Sequence[str], write: Callable[[Path], None], *, force: bool) -> list[Path]:
-    """Write the files of a format, all of them or none; a single one, which may have any name, if none are named."""
-    targets = _check(output, files, force=force)
-    stale = earlier_rest(output) if FLOWS in files else None
-    with partial_folder(output) as made:
-        write(made if files else made / output.name)
-        if files:
-            output.mkdir(exist_ok=True)
-        for target in targets:
-            (made / target.name).replace(target)
-    if stale is not None and stale not in targets:
-        stale.unlink()
-    return targets
-
-
-def _check(output: Path, files: Sequence[str], *, force: bool) -> list[Path]:
-    """Return where files go; raise if some are there, or a folder where a file should be."""
-    single = not files
-    if output.exists() and output.is_dir() == single:
-        raise InputError(f"{output} is a {'folder' if single else 'file'}; this format needs a {_KIND[single]}")
-    place = output.parent if single else output
-    if any((place / name).exists() for name in (MANIFEST, INDEX)):
-        raise InputError(f"{place} is a release, in which an export would be published as part of it; choose another")
-    targets = [output / name for name in files] or [output]
-    for target in targets:
-        check_new(target, force=force)
-    return targets
-
-
-_KIND = {True: "file", False: "folder"}
+    flows = pa.RecordBatchReader.from_batches(matrix.schema, batches())
+    if to == "csv":
+        write_csv(flows, folder / "flows.csv")
+        write_csv(guard_text(margins.table()), folder / "zones.csv")
+        return
+    with pyarrow.parquet.ParquetWriter(folder / "flows.parquet", matrix.schema) as writer:
+        for batch in flows:
+            writer.write_batch(batch)
+    pyarrow.parquet.write_table(margins.table(), folder / "zones.parquet")

@@ -1,1 +1,1 @@
-"""A release on zones of the user's own: a calculation on published numbers, and as safe as they are."""
+"""Releases apportioned to zones of the user's own: computed from published numbers, and as safe as they are."""

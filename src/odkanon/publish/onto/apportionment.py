@@ -1,8 +1,8 @@
-"""Rows of a release divided among pairs of places, in whole millionths, so that nothing is lost or added.
+"""Rows of a release apportioned to pairs of target zones, in whole millionths, so that nothing is lost or added.
 
-Going through rows one by one would be slow where many rows are large: each meets thousands of places at both ends. So
-they are divided together. With ``A`` the shares of zones in places and ``F`` what flows between zones, the matrix
-between places is the product ``A' F A``, worked out for some origins at a time.
+With ``A`` the shares of source zones in target zones and ``F`` the flows between source zones, the matrix between
+target zones is the product ``A' F A``. It is computed for some origins at a time: apportioning row by row would be
+slow where many rows are large, since each meets thousands of targets at both ends.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.errors import InputError
+from odkanon.core.extras import import_extra
 from odkanon.publish.onto.shares import ZoneShares
 from odkanon.zoning.cells import Floats
 
 DECIMALS = 6
-_AT_ONCE = 1 << 21
-"""Cells that are worked on at the same time; bounds the memory."""
+_MAX_CELLS = 1 << 21
+"""Cells of the matrix that are computed at the same time; bounds the memory."""
 _NOISE = 1e-6
-"""Less of a unit than this is what is left of differences of numbers that are the same."""
+"""Units below this are rounding errors of differences between equal numbers."""
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Flows from a few places in a row to all places.
+class MatrixBlock:
+    """Flows from consecutive origins to all destinations.
 
     Attributes
     ----------
     first : int
-        The number of the first origin.
+        Position of the first origin.
     units, exact : array of int
-        By origin (first axis) and destination, how many millionths flow, and how many of them were published inside;
-        the rest was spread.
+        By origin (first axis) and destination, the millionths that flow, and those of them that were published
+        between zones inside; the others are estimated.
     """
 
     first: int
@@ -44,93 +44,92 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadRows:
-    """Rows that are to be divided among pairs of places; see `spread_rows`.
+class ApportionedRows:
+    """Rows prepared to be apportioned; see `apportion`.
 
     Attributes
     ----------
-    places : int
-        How many places there are, the outside among them.
+    targets : int
+        Number of target zones, including the outside.
     shares : scipy.sparse.csr_array
-        Shares of places (columns) in zones (rows).
+        Shares of target zones (columns) in source zones (rows).
     estimated : scipy.sparse.csr_array
-        Between zones, what is to be divided.
+        Between source zones, the units to apportion.
     exact : scipy.sparse.csr_array
-        Between places, what was published inside of both.
-    from_place : array of int
-        The units to divide that begin in each place.
+        Between target zones, the units published inside both.
+    from_target : array of int
+        The apportioned units that start in each target zone.
     """
 
-    places: int
+    targets: int
     shares: Any
     estimated: Any
     exact: Any
-    from_place: Ints
+    from_target: Ints
 
-    def blocks(self) -> Iterator[Cells]:
-        """Yield all cells, some origins at a time, in their order; whatever was asked for, the limits are the same."""
-        of_place = self.shares.T.tocsr()
-        step = rows_at_once(self.places)
-        for first in range(0, self.places, step):
+    def blocks(self) -> Iterator[MatrixBlock]:
+        """Yield the matrix in order, some origins at a time; the boundaries do not depend on the measure."""
+        transposed = self.shares.T.tocsr()
+        step = rows_at_once(self.targets)
+        for first in range(0, self.targets, step):
             some = slice(first, first + step)
-            spread = (of_place[some] @ self.estimated @ self.shares).toarray()
+            spread = (transposed[some] @ self.estimated @ self.shares).toarray()
             exact: Ints = self.exact[some].toarray()
-            yield Cells(first, exact + divided(spread, self.from_place[some]), exact)
+            yield MatrixBlock(first, exact + divide(spread, self.from_target[some]), exact)
 
 
-def rows_at_once(places: int) -> int:
-    """Return how many origins are worked on at the same time."""
-    return max(min(_AT_ONCE // places, places), 1)
+def rows_at_once(targets: int) -> int:
+    """Return how many origins are computed at the same time."""
+    return max(min(_MAX_CELLS // targets, targets), 1)
 
 
-def spread_rows(
-    origin: Ints, destination: Ints, published: Ints, to_spread: Ints, shares: ZoneShares, places: int
-) -> SpreadRows:
-    """Divide rows among pairs of places; the sum over cells is that of the rows, to the last unit.
+def apportion(
+    origin: Ints, destination: Ints, published: Ints, to_spread: Ints, shares: ZoneShares, targets: int
+) -> ApportionedRows:
+    """Apportion rows to pairs of target zones; the sum over cells equals that of the rows, to the last unit.
 
-    Where zones lie in each other only nearly (H3 cells), a cell may come out below what was published inside of it. It
-    is then that, and the other cells of the same origin have so much less, in proportion to what was spread over them.
+    Where nested zones extend beyond each other (H3 cells), a cell may come out below what was published inside it. It
+    is then set to that, and the other cells of the same origin are reduced in proportion to their estimates.
 
     Parameters
     ----------
     origin, destination : array of int
-        For each row, the numbers of its zones.
+        For each row, the positions of its source zones.
     published : array of int
-        The units of each row, which count as exact where both zones lie inside one place each.
+        The published units of each row; exact where both zones lie inside one target zone each.
     to_spread : array of int
-        The units to divide: the same, or corrected for rows inside rows, with the same sum.
+        The units to apportion: the same, or corrected for nested rows, with the same sum.
     shares : ZoneShares
-        How zones are divided.
-    places : int
-        How many places there are, the outside among them.
+        The shares of source zones in target zones.
+    targets : int
+        Number of target zones, including the outside.
     """
-    try:
-        from scipy.sparse import csr_array
-    except ImportError:
-        raise InputError("a release on other zones needs scipy: pip install 'odkanon[geo]'") from None
-    zones = len(shares.size)
-    parts = csr_array((shares.share, (shares.zone, shares.place)), shape=(zones, places))
-    starts = np.searchsorted(shares.zone, np.arange(zones))
-    whole = np.bincount(shares.zone, minlength=zones) == 1
+    sparse = import_extra("scipy.sparse", purpose="a release on other zones", extra="geo")
+    sources = len(shares.size)
+    parts = sparse.csr_array((shares.share, (shares.source, shares.target)), shape=(sources, targets))
+    starts = np.searchsorted(shares.source, np.arange(sources))
+    whole = np.bincount(shares.source, minlength=sources) == 1
     inside = whole[origin] & whole[destination]
-    ends = tuple(shares.place[starts[zone[inside]]] for zone in (origin, destination))
-    exact = csr_array((published[inside], ends), shape=(places, places))
-    open_ = to_spread - np.where(inside, published, 0)
-    used = open_ != 0
-    estimated = csr_array((open_[used].astype(np.float64), (origin[used], destination[used])), shape=(zones, zones))
-    begins = parts.T @ group_sum(origin, zones, open_).astype(np.float64)
-    return SpreadRows(places, parts, estimated, exact, divided(begins[None], open_.sum(keepdims=True))[0])
+    ends = tuple(shares.target[starts[zone[inside]]] for zone in (origin, destination))
+    exact = sparse.csr_array((published[inside], ends), shape=(targets, targets))
+    left = to_spread - np.where(inside, published, 0)
+    used = left != 0
+    estimated = sparse.csr_array(
+        (left[used].astype(np.float64), (origin[used], destination[used])), shape=(sources, sources)
+    )
+    from_target = parts.T @ group_sum(origin, sources, left).astype(np.float64)
+    return ApportionedRows(targets, parts, estimated, exact, divide(from_target[None], left.sum(keepdims=True))[0])
 
 
-def divided(shares: Floats, totals: Ints) -> Ints:
-    """Divide each total (one a row) in proportion to the shares of its row; those below 0 count as 0.
+def divide(shares: Floats, totals: Ints) -> Ints:
+    """Divide each total (one a row) in proportion to the shares of its row; negative shares count as 0.
 
-    What rounding down leaves over is handed out as the fractions add up along the row. So the sum is exact, each
-    part is off by less than one, and so are sums of neighbours, however many they are and however small.
+    What rounding down leaves over is distributed as the fractions accumulate along the row. The sum is exact, each
+    part is off by less than one, and so is the sum of any adjacent parts, however many and small they are.
 
     Examples
     --------
-    >>> divided(np.array([[0.3, 0.3, 0.4, -1.0], [2.0, 0.0, 1.0, 1.0]]), np.array([2, 8]))
+    >>> divide(np.array([[0.3, 0.3, 0.4, -1.0], [2.0, 0.0, 1.0, 1.0]]), np.array([2, 8]))
     array([[1, 0, 1, 0],
            [4, 0, 2, 2]])
     """
@@ -141,14 +140,14 @@ def divided(shares: Floats, totals: Ints) -> Ints:
     left = totals - units.sum(axis=1)
     running = np.cumsum(parts, axis=1, out=parts)
     running *= _ratio(np.maximum(left, 0), running[:, -1])[:, None]
-    handed: Ints = np.rint(running).astype(np.int64)
-    units += handed
-    units[:, 1:] -= handed[:, :-1]
+    distributed: Ints = np.rint(running).astype(np.int64)
+    units += distributed
+    units[:, 1:] -= distributed[:, :-1]
     largest = np.arange(len(units)), np.argmax(shares, axis=1)
-    units[largest] += totals - units.sum(axis=1)  # nothing, but for numbers beyond the precision of floats
+    units[largest] += totals - units.sum(axis=1)  # zero, except for numbers beyond the precision of floats
     return units
 
 
 def _ratio(above: Ints, below: Floats) -> Floats:
-    """Return quotients, 0 where there is nothing to divide by."""
+    """Return quotients, 0 where the divisor is not positive."""
     return np.divide(above, below, out=np.zeros(len(below)), where=below > 0)

@@ -1,9 +1,8 @@
 """The page of a release: one self-contained HTML file that needs neither a server nor a network.
 
-It reads the files of saved release folders and nothing else, so it can only ever show what the release
-already publishes. `model` packs, `base` adds the coastlines, `page` writes.
+It reads only the files of release folders, so it can show only what the releases publish.
 """
 
-from odkanon.publish.report.report_page import is_built, page_of, render, write_full_report, write_report
+from odkanon.publish.report.report_page import is_built, make_page, render, write_full_report, write_report
 
-__all__ = ["is_built", "page_of", "render", "write_full_report", "write_report"]
+__all__ = ["is_built", "make_page", "render", "write_full_report", "write_report"]

@@ -1,7 +1,8 @@
-"""The plain map beneath the zones: Natural Earth's land and borders, cut down to what one page shows.
+"""The basemap of a page: land and borders (Natural Earth) and towns (GeoNames, CC BY 4.0), cut to what it shows.
 
-The whole world is packed beside this module by the web build (`web/base.mjs`); a page of one city then carries
-a few hundred bytes of it. Coordinates are whole thousandths of a degree, finer than the source is accurate.
+The web build packs the whole world beside this module (`web/base.mjs`, `web/names.mjs`); the page of a city contains a
+few hundred bytes of it, and works offline. The selection depends on the outlines of zones only, never on trips.
+Coordinates are whole thousandths of a degree, finer than the source is accurate.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import combining, normalize
 
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError
-from odkanon.publish.report.page_model import PER_DEGREE, Ring, Shape, pack_line, pack_polygons
-from odkanon.read.coordinates import check_degrees
+from odkanon.publish.report.packing import PER_DEGREE, PackedRing, PackedShape
 
-WORLD = Path(__file__).with_name("world.bin.gz")
+WORLD, TOWNS = (Path(__file__).with_name(name) for name in ("world.bin.gz", "names.bin.gz"))
 UNIT = 1000
 DETAIL = 1500
-"""A page shows no more detail than this many steps from one side of the map to the other."""
+"""Details smaller than the extent of the map divided by this are left out."""
+MAX_TOWNS = 300
+"""A page lists at most this many towns: the largest."""
 
 Point = tuple[int, int]
 Points = npt.NDArray[np.int64]
 """Corners, one a row: thousandths of a degree to the east and to the north."""
 
 
-class Box(NamedTuple):
+class Extent(NamedTuple):
     """West, south, east and north, in thousandths of a degree."""
 
     west: int
@@ -39,87 +40,110 @@ class Box(NamedTuple):
     north: int
 
 
-def build_base(shapes: Iterable[Shape]) -> dict[str, Any] | None:
-    """Cut land and borders to the surroundings of some shapes.
+def build_basemap(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
+    """Return land and borders around some shapes.
 
     Returns
     -------
     dict or None
         ``unit`` (steps per degree), ``box``, ``land`` (closed rings) and ``borders`` (open lines), packed like the
-        rings of a shape. None where no shape is to be drawn or the world was not built.
+        rings of a shape. None if there are no shapes or the world was not built.
     """
-    corners = list(corners_of(shapes))
+    corners = list(shape_corners(shapes))
     if not corners or not WORLD.exists():
         return None
-    box = _surroundings(corners)
-    step = max(box.east - box.west, box.north - box.south) // DETAIL
-    land, borders = _near(box, step)
-    rings = (_thin(clip_ring(ring, box), step) for ring in land)
-    lines = (_thin(part, step) for line in borders for part in clip_line(line, box))
+    extent = _surroundings(corners)
+    step = max(extent.east - extent.west, extent.north - extent.south) // DETAIL
+    land, borders = _lines_near(extent, step)
+    rings = (_simplify(clip_ring(ring, extent), step) for ring in land)
+    lines = (_simplify(part, step) for line in borders for part in clip_line(line, extent))
     return {
         "unit": UNIT,
-        "box": list(box),
+        "box": list(extent),
         "land": [_pack(ring) for ring in rings if len(ring) > 2],
         "borders": [_pack(line) for line in lines],
     }
 
 
-def corners_of(shapes: Iterable[Shape]) -> Iterator[Point]:
+def build_labels(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
+    """Return the towns inside the bounding box of some shapes.
+
+    Returns
+    -------
+    dict or None
+        ``unit`` (steps per degree), ``name``, ``place`` (longitude and latitude of each, alternating) and ``people``,
+        the largest first. None if there are no shapes or the towns were not built.
+    """
+    corners = np.array(list(shape_corners(shapes)), dtype=np.int64).reshape(-1, 2)
+    if not len(corners) or not TOWNS.exists():
+        return None
+    places, people, names = _towns()
+    inside = ((places >= corners.min(axis=0)) & (places <= corners.max(axis=0))).all(axis=1)
+    found = np.flatnonzero(inside)[:MAX_TOWNS]
+    return {
+        "unit": UNIT,
+        # Some names continue with the district and the country.
+        "name": [names[town].decode("utf-8").split(",")[0] for town in found],
+        "place": places[found].ravel().tolist(),
+        "people": people[found].tolist(),
+    }
+
+
+def find_town(name: str, shapes: Iterable[PackedShape]) -> tuple[float, float] | None:
+    """Return longitude and latitude of the largest town of a name inside the bounding box of some shapes."""
+    known = build_labels(shapes)
+    titles = [] if known is None else [_fold(title) for title in known["name"]]
+    if known is None or _fold(name) not in titles:
+        return None
+    at = titles.index(_fold(name))
+    return known["place"][2 * at] / known["unit"], known["place"][2 * at + 1] / known["unit"]
+
+
+def _fold(name: str) -> str:
+    """Return a name without accents and case."""
+    return "".join(letter for letter in normalize("NFD", name.strip()) if not combining(letter)).casefold()
+
+
+@cache
+def _towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[bytes]]:
+    content = gzip.decompress(TOWNS.read_bytes())
+    count = int(np.frombuffer(content[:4], dtype="<i4")[0])
+    numbers = np.frombuffer(content[4 : 4 + 12 * count], dtype="<i4").astype(np.int64).reshape(3, count)
+    return numbers[:2].T, numbers[2], content[4 + 12 * count :].split(b"\n")
+
+
+def shape_corners(shapes: Iterable[PackedShape]) -> Iterator[Point]:
     """Yield the corners of the outer rings of some shapes, in thousandths of a degree."""
     return (corner for shape in shapes for polygon in shape for corner in _unpack(polygon[0]))
 
 
-def read_beneath(path: Path) -> dict[str, list[Any]]:
-    """Read a user's GeoJSON to be drawn beneath the zones: shapes and lines only, no attributes.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is not GeoJSON, or is not in degrees.
-    """
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"))
-        geometries = list(_geometries(content))
-        points = [point for geometry in geometries for point in _points(geometry["coordinates"])]
-        if points:
-            x, y = zip(*points, strict=True)
-            check_degrees([min(x), min(y), max(x), max(y)], path)
-        lines = [line for geometry in geometries for line in _lines(geometry)]
-        return {
-            "shapes": [shape for geometry in geometries if (shape := pack_polygons(geometry))],
-            "lines": [pack_line(line) for line in lines],
-        }
-    except (OSError, ValueError, AttributeError, KeyError, TypeError, IndexError, OverflowError) as error:
-        raise InputError(f"{path} cannot be read as GeoJSON ({error})") from None
-
-
-def clip_ring(ring: Points, box: Box) -> Points:
-    """Cut a closed ring to a box, side by side (Sutherland and Hodgman, 1974).
+def clip_ring(ring: Points, extent: Extent) -> Points:
+    """Clip a closed ring to an extent, side by side (Sutherland and Hodgman, 1974).
 
     Examples
     --------
     >>> import numpy as np
-    >>> clip_ring(np.array([(0, 0), (4, 0), (4, 4), (0, 4)]), Box(1, 1, 9, 9)).tolist()
+    >>> clip_ring(np.array([(0, 0), (4, 0), (4, 4), (0, 4)]), Extent(1, 1, 9, 9)).tolist()
     [[1, 1], [4, 1], [4, 4], [1, 4]]
     """
-    for axis, bound, sign in ((0, box.west, 1), (0, box.east, -1), (1, box.south, 1), (1, box.north, -1)):
+    for axis, bound, sign in ((0, extent.west, 1), (0, extent.east, -1), (1, extent.south, 1), (1, extent.north, -1)):
         inside = sign * (ring[:, axis] - bound) >= 0
         if inside.all():
             continue
         crosses = inside != np.roll(inside, 1)
         ends = np.flatnonzero(crosses)
-        # Of each side of the ring: where it crosses the bound, if it does, and then its end, if that is inside.
-        stays = np.flatnonzero(crosses | inside)
-        both = np.stack([ring[stays], ring[stays]], axis=1)
-        both[crosses[stays], 0] = _crossings(ring[ends - 1], ring[ends], axis, bound)
-        ring = both[np.stack([crosses[stays], inside[stays]], axis=1)]
+        # For each side of the ring: its intersection with the bound, if any, and then its end, if that is inside.
+        kept = np.flatnonzero(crosses | inside)
+        both = np.stack([ring[kept], ring[kept]], axis=1)
+        both[crosses[kept], 0] = _crossings(ring[ends - 1], ring[ends], axis, bound)
+        ring = both[np.stack([crosses[kept], inside[kept]], axis=1)]
     return ring
 
 
-def clip_line(line: Points, box: Box) -> list[Points]:
-    """Return the parts of an open line whose segments come near a box."""
+def clip_line(line: Points, extent: Extent) -> list[Points]:
+    """Return the parts of an open line whose segments come near an extent."""
     low, high = np.minimum(line[:-1], line[1:]), np.maximum(line[:-1], line[1:])
-    near = ((low <= (box.east, box.north)) & (high >= (box.west, box.south))).all(axis=1)
+    near = ((low <= (extent.east, extent.north)) & (high >= (extent.west, extent.south))).all(axis=1)
     edges = np.flatnonzero(np.diff(near, prepend=False, append=False))
     return [line[first : last + 1] for first, last in zip(edges[0::2], edges[1::2], strict=True)]
 
@@ -131,35 +155,35 @@ def _crossings(start: Points, end: Points, axis: int, bound: int) -> Points:
     return crossings
 
 
-def _surroundings(corners: list[Point]) -> Box:
-    """Return the box of all corners with twice its size added on every side, at least one degree."""
+def _surroundings(corners: list[Point]) -> Extent:
+    """Return the bounding box of corners, extended by twice its size on every side, but at least one degree."""
     west, east = min(x for x, _ in corners), max(x for x, _ in corners)
     south, north = min(y for _, y in corners), max(y for _, y in corners)
     x_margin, y_margin = max(UNIT, 2 * (east - west)), max(UNIT, 2 * (north - south))
-    return Box(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
+    return Extent(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
 
 
-def _near(box: Box, step: int) -> tuple[list[Points], list[Points]]:
-    """Return the land rings that may come near a box and are larger than a step, and the border lines that may."""
+def _lines_near(extent: Extent, step: int) -> tuple[list[Points], list[Points]]:
+    """Return the land rings near an extent that are larger than a step, and the border lines near it."""
     rings, table, steps = _world()
     ends = np.cumsum(table[:, 4])
-    near = ((table[:, :2] <= (box.east, box.north)) & (table[:, 2:4] >= (box.west, box.south))).all(axis=1)
-    seen = (table[:, 2:4] - table[:, :2]).sum(axis=1) >= (step if step > 1 else 0)
-    seen[rings:] = True
+    near = ((table[:, :2] <= (extent.east, extent.north)) & (table[:, 2:4] >= (extent.west, extent.south))).all(axis=1)
+    visible = (table[:, 2:4] - table[:, :2]).sum(axis=1) >= (step if step > 1 else 0)
+    visible[rings:] = True
     found = [
-        (row, unrolled(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64)))
-        for row in np.flatnonzero(near & seen)
+        (row, unroll(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64)))
+        for row in np.flatnonzero(near & visible)
     ]
     return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
 
 
-def unrolled(line: Points) -> Points:
-    """Return a line that goes over the date line without its jump around the world; one around a pole stays.
+def unroll(line: Points) -> Points:
+    """Return a line across the date line without its jump around the world; one around a pole is left as it is.
 
     Examples
     --------
     >>> import numpy as np
-    >>> unrolled(np.array([(179_000, 0), (-179_000, 0), (-178_000, 1)])).tolist()
+    >>> unroll(np.array([(179_000, 0), (-179_000, 0), (-178_000, 1)])).tolist()
     [[179000, 0], [181000, 0], [182000, 1]]
     """
     east = line + np.where(line[:, :1] < 0, [[360 * UNIT, 0]], 0)
@@ -169,33 +193,28 @@ def unrolled(line: Points) -> Points:
 
 @cache
 def _world() -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return how many rings there are, the frame and length of each ring and border line, and the steps of them all."""
+    """Return the number of rings, the bounds and length of each ring and border line, and the steps of all."""
     numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4")
     rings, borders = map(int, numbers[:2])
     table, steps = np.split(numbers[2:], [5 * (rings + borders)])
     return rings, table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
 
 
-def _walk(packed: Ring) -> Iterator[Point]:
-    x = y = 0
-    steps = iter(packed)
+def _unpack(ring: PackedRing) -> Iterator[Point]:
+    scale, x, y = PER_DEGREE // UNIT, 0, 0
+    steps = iter(ring)
     for dx, dy in zip(steps, steps, strict=True):
         x, y = x + dx, y + dy
-        yield x, y
+        yield x // scale, y // scale
 
 
-def _unpack(ring: Ring) -> Iterator[Point]:
-    scale = PER_DEGREE // UNIT
-    return ((x // scale, y // scale) for x, y in _walk(ring))
-
-
-def _pack(points: Points) -> Ring:
-    packed: Ring = np.diff(points, axis=0, prepend=np.zeros((1, 2), dtype=np.int64)).ravel().tolist()
+def _pack(points: Points) -> PackedRing:
+    packed: PackedRing = np.diff(points, axis=0, prepend=np.zeros((1, 2), dtype=np.int64)).ravel().tolist()
     return packed
 
 
-def _thin(points: Points, step: int) -> Points:
-    """Leave out points closer than `step` to the last one kept; the last point always stays."""
+def _simplify(points: Points, step: int) -> Points:
+    """Drop points closer than a step to the last one kept; the last point is always kept."""
     if step < 2 or len(points) < 3:
         return points
     if (points.max(axis=0) - points.min(axis=0)).sum() < step:
@@ -206,34 +225,3 @@ def _thin(points: Points, step: int) -> Points:
         if abs(x - corners[kept[-1]][0]) + abs(y - corners[kept[-1]][1]) >= step:
             kept.append(at)
     return points[[*kept, len(points) - 1]]
-
-
-def _geometries(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    kind = content.get("type")
-    if kind == "FeatureCollection":
-        for feature in content["features"]:
-            yield from _geometries(feature)
-    elif kind == "Feature":
-        if content["geometry"] is not None:
-            yield from _geometries(content["geometry"])
-    elif kind == "GeometryCollection":
-        for geometry in content["geometries"]:
-            yield from _geometries(geometry)
-    elif "coordinates" in content:
-        yield content
-    else:
-        raise ValueError(f"unknown type {kind!r}")
-
-
-def _points(coordinates: list[Any]) -> Iterator[tuple[float, float]]:
-    """Yield the points of a geometry, however deep its lists are."""
-    if coordinates and not isinstance(coordinates[0], list):
-        yield float(coordinates[0]), float(coordinates[1])
-        return
-    for part in coordinates:
-        yield from _points(part)
-
-
-def _lines(geometry: dict[str, Any]) -> list[Any]:
-    coordinates: list[Any] = geometry["coordinates"]
-    return {"LineString": [coordinates], "MultiLineString": coordinates}.get(geometry["type"], [])

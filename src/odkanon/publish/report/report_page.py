@@ -1,4 +1,4 @@
-"""Writing the page: the built template with a model in it."""
+"""The page: a built template filled with a model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from odkanon.core.atomic_write import check_new, write_whole
+from odkanon.core.atomic_write import write_whole
 from odkanon.errors import InputError
-from odkanon.publish.report.basemap import build_base, read_beneath
-from odkanon.publish.report.page_model import Shape, build_model
-from odkanon.publish.report.place_labels import build_names
-from odkanon.publish.report.segment_pages import is_index, read_index
-from odkanon.publish.report.tiles import read_tiles
-from odkanon.release_format.folder import SavedRelease, read_full, read_release
-from odkanon.release_format.names import PAGE
-from odkanon.release_format.recipe import INDEX, check_outside
+from odkanon.publish.report.basemap import build_basemap, build_labels
+from odkanon.publish.report.custom_basemap import read_basemap
+from odkanon.publish.report.page_model import build_model
+from odkanon.release_format.folder import SavedRelease, is_linked_folder, open_linked, open_release
+from odkanon.release_format.names import INDEX, PAGE
+from odkanon.release_format.recipe import open_full
+from odkanon.release_format.targets import check_files
 
 TEMPLATE = "page.html"
 MODEL_SLOT = "__ODKANON_MODEL__"
@@ -25,30 +24,30 @@ CONNECT_SLOT = "__ODKANON_CONNECT__"
 
 
 def is_built() -> bool:
-    """Tell whether this installation carries the built page; a wheel always does."""
+    """Return whether this installation contains the built template; a wheel always does."""
     return resources.files("odkanon.publish.report").joinpath(TEMPLATE).is_file()
 
 
-def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
-    """Make one page of one or several saved releases.
+def render(folders: Sequence[Path], *, basemap: Path | None = None) -> str:
+    """Make a page of one or several saved releases.
 
     Parameters
     ----------
     folders : sequence of Path
-        Saved releases. Two are compared zone by zone; more stand side by side. A single folder of segments that were
-        released together becomes one page with a switch.
-    beneath : Path, optional
-        A GeoJSON or PMTiles file of the user's, such as streets, to draw over the zones. Its attributes are not copied.
+        Release folders. Two are compared zone by zone; more are shown side by side. A single folder of linked releases
+        becomes one page with a switch.
+    basemap : Path, optional
+        A GeoJSON or PMTiles file to draw with the zones, such as streets. Its attributes are not copied.
 
     Returns
     -------
     str
-        A complete HTML document that asks for nothing from anywhere.
+        A complete HTML document that makes no requests.
 
     Raises
     ------
     InputError
-        If a folder is not a saved release, or the page was not built.
+        If a folder is not a release, or the template was not built.
 
     Examples
     --------
@@ -62,36 +61,36 @@ def render(folders: Sequence[Path], *, beneath: Path | None = None) -> str:
     True
     """
     if not folders:
-        raise InputError("no release given; name at least one saved release folder")
+        raise InputError("no release given; give at least one release folder")
     paths = [Path(folder) for folder in folders]
-    if len(paths) == 1 and is_index(paths[0]):
-        return page_of(read_index(paths[0]), beneath=beneath, switch=paths[0].resolve().name)
-    return page_of([read_release(path) for path in paths], beneath=beneath)
+    if len(paths) == 1 and is_linked_folder(paths[0]):
+        return make_page(open_linked(paths[0]), basemap=basemap, switch=paths[0].resolve().name)
+    return make_page([open_release(path) for path in paths], basemap=basemap)
 
 
-def page_of(
-    releases: Sequence[SavedRelease], *, beneath: Path | None = None, full: bool = False, switch: str | None = None
+def make_page(
+    releases: Sequence[SavedRelease], *, basemap: Path | None = None, full: bool = False, switch: str | None = None
 ) -> str:
-    """Make one page of releases whose files have been read, or are about to be written; see `render`.
+    """Make a page of opened releases; see `render`.
 
-    ``full`` says on the page that it tells more than the releases do. With a `switch`, which is the name of them all,
-    one release is shown at a time.
+    Parameters
+    ----------
+    full : bool
+        State on the page that it contains more than the releases.
+    switch : str, optional
+        Show one release at a time; this is the name of all of them.
     """
     model = build_model(releases) | {"full": full, "switch": switch}
-    model["base"] = build_base(model["shapes"])
-    model["names"] = build_names(model["shapes"])
-    model["beneath"] = None if beneath is None else _beneath(beneath, model["shapes"])
+    model["base"] = build_basemap(model["shapes"])
+    model["names"] = build_labels(model["shapes"])
+    model["beneath"] = None if basemap is None else read_basemap(basemap, model["shapes"])
     return fill_template(model)
 
 
-def _beneath(path: Path, shapes: Sequence[Shape]) -> dict[str, list[Any]]:
-    return read_tiles(path, shapes) if path.suffix.lower() == ".pmtiles" else read_beneath(path)
+def write_report(folder: Path, *, basemap: Path | None = None) -> Path:
+    """Write ``report.html`` into a release folder and return its path.
 
-
-def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
-    """Write ``report.html`` into a saved release folder and return its path.
-
-    The page of a folder of segments goes beside it, as ``NAME.html``: nothing but releases may be in there.
+    The page of linked releases goes beside their folder as ``NAME.html``, since that may hold nothing but releases.
 
     Examples
     --------
@@ -104,49 +103,45 @@ def write_report(folder: Path, *, beneath: Path | None = None) -> Path:
     'report.html'
     """
     folder = Path(folder)
-    target = folder.absolute().with_name(f"{folder.resolve().name}.html") if is_index(folder) else folder / PAGE
-    write_whole(target, render([Path(folder)], beneath=beneath))
+    beside = folder.absolute().with_name(f"{folder.resolve().name}.html")
+    target = beside if is_linked_folder(folder) else folder / PAGE
+    write_whole(target, render([folder], basemap=basemap))
     return target
 
 
-def full_page_path(folder: Path) -> Path:
-    """Return where the full page of a release goes: beside its folder, and never into one that may be published."""
-    folder = folder.absolute()
-    if (folder.parent / INDEX).is_file():
-        return folder.parent.with_name(f"{folder.parent.name}.{folder.name}.full.html")
-    return folder.with_name(f"{folder.name}.full.html")
-
-
-def write_full_report(folder: Path, *, beneath: Path | None = None, force: bool = False) -> Path:
-    """Write the page with all that the recipe of a release knows beside its folder; it is not for publication."""
-    target = full_page_path(folder)
-    check_outside(target)
-    check_new(target, force=force)
-    write_whole(target, page_of([read_full(folder)], beneath=beneath, full=True))
+def write_full_report(folder: Path, *, basemap: Path | None = None, force: bool = False) -> Path:
+    """Write a page with everything in the recipe of a release, beside its folder. Not for publication."""
+    absolute = folder.absolute()
+    if (absolute.parent / INDEX).is_file():
+        target = absolute.parent.with_name(f"{absolute.parent.name}.{absolute.name}.full.html")
+    else:
+        target = absolute.with_name(f"{absolute.name}.full.html")
+    check_files(target, force=force)
+    write_whole(target, make_page([open_full(folder)], basemap=basemap, full=True))
     return target
 
 
 def fill_template(model: dict[str, Any], *, connect: str = "'none'") -> str:
-    """Put a model into the built page.
+    """Put a model into the template.
 
     Parameters
     ----------
     model : dict
-        As `build_model` makes it.
+        As `build_model` returns it.
     connect : str
-        Where the page may send requests, as a content security policy source: nowhere for a report, ``'self'`` for
-        the live explorer.
+        Where the page may send requests, as a source of its content security policy: nowhere for a report, ``'self'``
+        for the live explorer.
     """
     if not is_built():
         raise InputError("the report page has not been built; run `python scripts/build_web.py` in the source tree")
     template = resources.files("odkanon.publish.report").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    head, found, tail = template.partition(MODEL_SLOT)
+    before, found, after = template.partition(MODEL_SLOT)
     if not found:
         raise InputError("the built report page is damaged; run `python scripts/build_web.py --force`")
-    return head.replace(CONNECT_SLOT, connect) + _embed(model) + tail
+    return before.replace(CONNECT_SLOT, connect) + _embed(model) + after
 
 
 def _embed(model: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in: no ``<`` is left in it."""
+    """Return JSON that cannot end the HTML element it is in: it contains no ``<``."""
     text = json.dumps(model, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

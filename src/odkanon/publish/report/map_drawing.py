@@ -1,0 +1,239 @@
+"""Maps in pictures: zones over land, borders and the names of towns, in a window of the world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from odkanon.errors import InputError, InvalidValueError
+from odkanon.publish.report.basemap import UNIT, build_basemap, build_labels, find_town
+from odkanon.publish.report.packing import PackedShape, pack_line
+from odkanon.release_format.folder import SavedRelease
+from odkanon.zoning.spherical_geometry import list_polygons
+
+KM_PER_DEGREE = 111.195
+LAND, WATER, BORDER, NAME, EDGE = "#f6f5f1", "#dfe9f0", "#b9b4a8", "#22303c", "#33414d"
+MAX_NAMES = 14
+_LETTER, _LINE = 0.017, 0.05
+"""Approximate width of a letter and height of a line of a label, as shares of a map's width and height."""
+_NO_SHAPES = "These zones have no shapes to draw."
+
+LonLatRing = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class ZoneOutline:
+    """The outline of a zone and its published total.
+
+    Attributes
+    ----------
+    rings : list of list of (float, float)
+        Longitudes and latitudes; holes run clockwise.
+    area : float
+        In square degrees without holes; only to compare zones of one picture.
+    """
+
+    id: str
+    mass: float
+    rings: list[LonLatRing]
+    area: float
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north."""
+        xs, ys = zip(*(point for ring in self.rings for point in ring), strict=True)
+        return min(xs), min(ys), max(xs), max(ys)
+
+
+def zone_outline(zone: dict[str, Any], measure: str) -> ZoneOutline | None:
+    """Return the outline of a GeoJSON feature; None if it has no polygon."""
+    own = zone["properties"]
+    rings, area = [], 0.0
+    for polygon in list_polygons(zone.get("geometry")):
+        for number, ring in enumerate(polygon):
+            oriented, size = _orient(_unroll(ring), clockwise=number > 0)
+            rings.append(oriented)
+            area += -size if number else size
+    return ZoneOutline(str(own["id"]), float(own[measure]), rings, area) if rings else None
+
+
+def axis_outlines(release: SavedRelease, axis: str, measure: str) -> list[ZoneOutline]:
+    """Return the outlines of an axis, large zones first, so that small ones stay visible where zones overlap."""
+    found = [outline for zone in release.axis_features(axis) if (outline := zone_outline(zone, measure)) is not None]
+    return sorted(found, key=lambda outline: (-outline.area, outline.id))
+
+
+def _unroll(ring: list[list[float]]) -> LonLatRing:
+    """Return a ring without its jump across the date line."""
+    xs = [point[0] for point in ring]
+    jumps = max(xs) - min(xs) > 180
+    return [(x + 360 if jumps and x < 0 else x, point[1]) for x, point in zip(xs, ring, strict=True)]
+
+
+def _orient(ring: LonLatRing, *, clockwise: bool) -> tuple[LonLatRing, float]:
+    """Return a ring in the given orientation, and its area."""
+    twice = sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in pairwise([*ring, ring[0]]))
+    return (ring[::-1] if (twice < 0) != clockwise else ring), abs(twice) / 2
+
+
+def common_bounds(outlines: Sequence[ZoneOutline]) -> tuple[float, float, float, float]:
+    """Return west, south, east and north of all outlines."""
+    west, south, east, north = zip(*(outline.bounds for outline in outlines), strict=True)
+    return min(west), min(south), max(east), max(north)
+
+
+@dataclass(frozen=True)
+class MapWindow:
+    """The part of the world that a map shows, in degrees."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+    @property
+    def shape(self) -> PackedShape:
+        """The window as a packed polygon."""
+        corners = [[self.west, self.south], [self.east, self.south], [self.east, self.north], [self.west, self.north]]
+        return [[pack_line(corners)]]
+
+
+def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: float = 10.0) -> MapWindow | None:
+    """Return the part of the world to show: all outlines, or the surroundings of a place.
+
+    Parameters
+    ----------
+    outlines : sequence of ZoneOutline
+        The zones to draw.
+    near : str, optional
+        The name of a town among the outlines, or longitude and latitude separated by a comma.
+    km : float
+        Width of the surroundings of the place.
+
+    Raises
+    ------
+    InputError
+        If there is no such place, there are no zones around it, or `km` is not positive.
+    """
+    if not outlines:
+        if near is not None:
+            raise InputError(f"these zones have no outlines, so there is no map around {near!r}; leave it out")
+        return None
+    west, south, east, north = common_bounds(outlines)
+    if near is None:
+        margin = 0.03 * max(east - west, north - south)
+        return MapWindow(west - margin, south - margin, east + margin, north + margin)
+    if not km > 0:
+        raise InvalidValueError.expected("the width of a picture in km", "a positive number", km)
+    x, y = _place(near, MapWindow(west, south, east, north))
+    half_height = km / 2 / KM_PER_DEGREE
+    half_width = half_height / _squeeze(y)
+    window = MapWindow(x - half_width, y - half_height, x + half_width, y + half_height)
+    if not (window.west < east and window.east > west and window.south < north and window.north > south):
+        raise InputError(f"there are no zones around {near!r}; write longitude before latitude, such as 2.35,48.86")
+    return window
+
+
+def _squeeze(latitude: float) -> float:
+    """Return the width of a degree of longitude relative to one of latitude."""
+    return max(0.05, math.cos(math.radians(latitude)))
+
+
+def _place(near: str, within: MapWindow) -> tuple[float, float]:
+    try:
+        x, y = (float(part) for part in near.split(","))
+    except ValueError:
+        found = find_town(near, [within.shape])
+        if found is None:
+            raise InputError(
+                f"there is no town named {near!r} among these zones; write its longitude and latitude instead, such "
+                "as 2.35,48.86"
+            ) from None
+        return found
+    return x, y
+
+
+def remove_frame(axes: Any) -> None:
+    """Remove frame and ticks."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def draw_map(
+    axes: Any, outlines: Sequence[ZoneOutline], colours: Sequence[Any], window: MapWindow | None, alpha: float = 0.95
+) -> None:
+    """Draw zones over the basemap, and the names of towns over them."""
+    remove_frame(axes)
+    if window is None or not outlines:
+        axes.text(0.5, 0.5, _NO_SHAPES, ha="center", va="center", transform=axes.transAxes)
+        return
+    draw_basemap(axes, window)
+    _draw_zones(axes, outlines, colours, alpha)
+    draw_town_names(axes, window)
+
+
+def _draw_zones(axes: Any, outlines: Sequence[ZoneOutline], colours: Sequence[Any], alpha: float) -> None:
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path
+
+    paths = [Path.make_compound_path(*(Path(ring, closed=True) for ring in outline.rings)) for outline in outlines]
+    total = sum(outline.area for outline in outlines)
+    west, south, east, north = common_bounds(outlines)
+    overlapping = total > 1.2 * (east - west) * (north - south)
+    alpha = min(alpha, 0.35) if overlapping else alpha
+    axes.add_collection(PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=0.4, alpha=alpha))
+
+
+def draw_basemap(axes: Any, window: MapWindow) -> None:
+    """Draw land and borders of a window, in the right proportions for its latitude."""
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    axes.set_xlim(window.west, window.east)
+    axes.set_ylim(window.south, window.north)
+    axes.set_aspect(1 / _squeeze((window.south + window.north) / 2))
+    base = build_basemap([window.shape])
+    if base is None:
+        return
+    axes.patch.set_facecolor(WATER)
+    land = [_corners(ring) for ring in base["land"]]
+    axes.add_collection(PolyCollection(land, facecolors=LAND, edgecolors=BORDER, linewidths=0.5, zorder=0))
+    lines = [_corners(line) for line in base["borders"]]
+    axes.add_collection(LineCollection(lines, colors=BORDER, linewidths=0.8, zorder=0.5))
+
+
+def draw_town_names(axes: Any, window: MapWindow) -> None:
+    """Write the names of the largest towns, skipping those that would overlap a larger one."""
+    width, height = window.east - window.west, window.north - window.south
+    taken: list[tuple[float, float, float]] = []
+    for name, x, y in _towns(window):
+        half = _LETTER * len(name) * width / 2
+        hidden = any(abs(x - a) < half + b and abs(y - c) < _LINE * height for a, b, c in taken)
+        if hidden or not window.west + half < x < window.east - half or len(taken) == MAX_NAMES:
+            continue
+        taken.append((x, half, y))
+        # A pale background instead of outlined letters, which would not be text in an SVG.
+        background = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 0.8}
+        axes.text(x, y, name, ha="center", va="center", fontsize=7, color=NAME, bbox=background, clip_on=True)
+
+
+def _towns(window: MapWindow) -> Iterator[tuple[str, float, float]]:
+    labels = build_labels([window.shape])
+    if labels is not None:
+        places = iter(labels["place"])
+        for name, x, y in zip(labels["name"], places, places, strict=True):
+            yield name, x / UNIT, y / UNIT
+
+
+def _corners(packed: Sequence[int]) -> list[tuple[float, float]]:
+    x = y = 0
+    corners, steps = [], iter(packed)
+    for dx, dy in zip(steps, steps, strict=True):
+        x, y = x + dx, y + dy
+        corners.append((x / UNIT, y / UNIT))
+    return corners

@@ -1,0 +1,198 @@
+"""The public contents of a release folder: flows, zones and manifest.
+
+All of it follows from the published classes, the zones and public parameters. Other numbers that look harmless
+(observed leaves, exact totals, quality metrics with all their digits) disclose groups that the rows do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from odkanon._version import __version__
+from odkanon.core.arrays import Codes, group_sum
+from odkanon.core.weights import from_units
+from odkanon.model.axes import AXES, Axis
+from odkanon.model.measures import ADDITIVE, MEASURES
+from odkanon.model.release import Release
+from odkanon.release_format.names import MANIFEST, WHOLE, sha256
+from odkanon.release_format.public_rule import linked_promise, promise, public_rule, publishable_rule
+from odkanon.zoning.zones import Zones
+
+FORMAT = 1
+
+
+def classes_table(release: Release) -> pa.Table:
+    """Return the published classes as a table: ``origin, destination``, attributes, and every known measure."""
+    classes = release.classes
+    columns: dict[str, Any] = {
+        "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
+        "destination": pa.array(release.destinations.ids[classes.destination].tolist(), pa.string()),
+    }
+    columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.attributes.items()}
+    for measure in MEASURES:
+        masses = getattr(classes, measure)
+        if masses is not None:
+            columns[measure] = from_units(masses, classes.scale) if measure == "weight" else masses
+    return pa.table(columns)
+
+
+def zones_geojson(release: Release) -> dict[str, Any]:
+    """Return every zone of both axes as GeoJSON, with its published totals."""
+    features = [feature for axis in AXES for feature in _features(release, *axis_zones(release, axis), axis)]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def axis_zones(release: Release, axis: Axis) -> tuple[Zones, Codes]:
+    """Return the zones of an axis, and for each class the position of its zone."""
+    if axis == "origin":
+        return release.origins, release.classes.origin
+    return release.destinations, release.classes.destination
+
+
+def leaf_counts(release: Release) -> dict[str, dict[str, list[int] | None]]:
+    """Return the numbers of observed leaves of the zones of each axis, in the order of ``zones.geojson``; private."""
+    leaves = {axis: axis_zones(release, axis)[0].leaves for axis in AXES}
+    return {axis: {"leaves": None if own is None else own.tolist()} for axis, own in leaves.items()}
+
+
+def _features(release: Release, zones: Zones, zone_of_class: Codes, axis: Axis) -> list[dict[str, Any]]:
+    totals: dict[str, Any] = {}
+    for measure in ADDITIVE:
+        masses = getattr(release.classes, measure)
+        if masses is not None:
+            summed = group_sum(zone_of_class, len(zones), masses)
+            totals[measure] = from_units(summed, release.classes.scale) if measure == "weight" else summed
+    return [
+        {
+            "type": "Feature",
+            "properties": {
+                "axis": axis,
+                **zones.describe(zone),
+                **{name: values[zone].item() for name, values in totals.items()},
+            },
+            "geometry": zones.geometry(zone),
+        }
+        for zone in range(len(zones))
+    ]
+
+
+def make_manifest(
+    release: Release, *, parameters: Mapping[str, Any], quality: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the content of ``release.json``, without the digests of the other files.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The parameters of the method that were requested, not found in the data.
+    quality : mapping or None
+        Publishable quality metrics; None where there are none.
+    """
+    matrix = release.matrix
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "statement": promise(release),
+        "rule": public_rule(publishable_rule(release)),
+        "method": release.method,
+        "parameters": dict(parameters),
+        "resolution": None if matrix is None else matrix.origins.resolution,
+        "zones": {axis: _zone_shapes(axis_zones(release, axis)[0]) for axis in AXES},
+        **public_axes(release),
+        **_period(release),
+        "published": published_totals(release),
+        "unlisted": {"at_most_trips": at_most_unlisted(release)},
+        "quality": quality,
+        "units": {
+            "trips": "trips of the input",
+            **({"weight": "sum of the weights of these trips"} if release.classes.weight is not None else {}),
+            "area_km2": "square kilometres",
+        },
+    }
+
+
+def make_index(whole: Release, segments: Mapping[str, tuple[str, Mapping[str, str]]], folder: Path) -> dict[str, Any]:
+    """Return the content of ``index.json``.
+
+    Parameters
+    ----------
+    whole : Release
+        The unsegmented release.
+    segments : mapping of str to (str, mapping)
+        By folder, the dimension and the values of each published segment. The others must not be listed.
+    folder : Path
+        Where the folders are.
+    """
+    return {
+        "version": __version__,
+        "statement": linked_promise(whole),
+        "whole": WHOLE,
+        "segments": [
+            {"dimension": dimension, "segment": segment, "folder": name}
+            for name, (dimension, segment) in segments.items()
+        ],
+        "files": {f"{name}/{MANIFEST}": sha256(folder / name / MANIFEST) for name in (WHOLE, *segments)},
+    }
+
+
+def _zone_shapes(zones: Zones) -> list[str]:
+    return sorted({zones.kind(zone) for zone in range(len(zones))})
+
+
+def public_axes(release: Release) -> dict[str, Any]:
+    """Return the attributes of a cube with their publishable values; nothing for other releases."""
+    matrix = release.matrix
+    if matrix is None or not matrix.axes:
+        return {}
+    return {
+        "axes": [
+            {"name": axis.name, "levels": axis.listed(release.classes.attributes[axis.name].tolist())}
+            for axis in matrix.axes
+        ]
+    }
+
+
+def _period(release: Release) -> dict[str, Any]:
+    """Return the period in which the trips start, with its time zone; nothing where the input was not limited."""
+    reading = release.input.source.reading
+    days = {name: reading[name] for name in ("since", "until", "timezone") if name in reading}
+    return {"period": days} if days.keys() - {"timezone"} else {}
+
+
+def published_totals(release: Release) -> dict[str, Any]:
+    """Return the numbers of classes and zones, and the published trips and weight."""
+    classes = release.classes
+    totals: dict[str, Any] = {
+        "classes": len(classes),
+        "origins": len(release.origins),
+        "destinations": len(release.destinations),
+        "trips": int(classes.trips.sum()),
+    }
+    if classes.weight is not None:
+        totals["weight"] = from_units(int(classes.weight.sum()), classes.scale)
+    return totals
+
+
+def at_most_unlisted(release: Release) -> int | None:
+    """Return an upper bound of the suppressed trips that anyone can derive; None where there is none.
+
+    Under a budget of a share b of the trips it is ``b / (1 - b)`` times the published trips. A budget of OD pairs does
+    not bound trips, unless it is zero. Complementary suppression may go beyond the budget by the smallest flow (see
+    `odkanon.model.residual_suppression`). Whether it did must not be disclosed, so the smallest published flow always
+    counts: the suppressed one had no more trips, unless the rule orders flows by another measure.
+    """
+    if release.unlisted is not None or release.budget is None:
+        return release.unlisted
+    share, trips, rule = Fraction(str(release.budget.share)), release.classes.trips, release.rule
+    if share == 0:
+        return 0
+    if release.budget.of != "trips" or (rule.thresholds_only and rule.main_measure != "trips"):
+        return None
+    beyond = int(trips.min()) if rule.thresholds_only and len(trips) else 0
+    return floor(share / (1 - share) * (int(trips.sum()) + beyond)) + beyond
