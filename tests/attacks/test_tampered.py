@@ -64,7 +64,7 @@ def test_documents_that_are_none_are_said(folder: Path, name: str, text: str) ->
     (folder.parent / name).write_text(text)
     with pytest.raises(InputError, match=r"nested too deep|NaN is not a number"):
         audit_releases([folder])
-    with pytest.raises(InputError, match=r"nested too deep|NaN is no number"):
+    with pytest.raises(InputError, match=r"nested too deep|NaN is not a number"):
         open_full(folder)
 
 
@@ -92,7 +92,7 @@ OUTLINES: list[Any] = [
 @pytest.mark.parametrize("outline", OUTLINES, ids=range(len(OUTLINES)))
 def test_an_outline_that_is_none_is_said(folder: Path, outline: object) -> None:
     change(folder / "zones.geojson", lambda told: told["features"][0].update(geometry=outline))
-    with pytest.raises(InputError, match=r"a zone in .* lacks something"):
+    with pytest.raises(InputError, match=r"has an invalid zone"):
         open_release(folder)
 
 
@@ -215,5 +215,5 @@ def test_polygons_of_no_numbers_are_said(tmp_path: Path, number: str, command: l
     (tmp_path / "zones.geojson").write_text(f'{{"type":"FeatureCollection","features":[{feature}]}}')
     done = odkanon(*command, cwd=tmp_path)
     assert done.returncode == 2
-    assert "polygon that cannot be read" in output(done)
+    assert "an invalid polygon" in output(done)
     assert not (tmp_path / "x").exists()

@@ -50,7 +50,7 @@ def test_directory(tmp_path: Path) -> None:
         (gzip.compress(HEADER.encode() * 50)[:40], "cannot be"),
         (b"caf\xe9,b\n1,2\n", "not UTF-8"),
         (b"a,a\n1,2\n", "has column 'a' twice"),
-        (b"a,b,A\n1,2,3\n", "names column 'A' twice, as 'a'"),
+        (b"a,b,A\n1,2,3\n", "has column 'A' twice, as 'a'"),
     ],
     ids=[
         "empty",
@@ -189,7 +189,7 @@ def test_duplicate_pairs(tmp_path: Path) -> None:
         (["--budget", "-0.1"], "from 0 to below 1"),
         (["--budget", "nan"], "from 0 to below 1"),
         (["--resolution", "16"], "H3 has 0 (coarsest) to 15"),
-        (["--resolution", "12"], "coarser than the 12 asked for"),
+        (["--resolution", "12"], "coarser than the requested 12"),
         (["--max-levels", "2"], "--max-levels does not apply without --suppress before"),
         (["--engine", "duckdb", "--spark-master", "local"], "a Spark master does not apply with the engine 'duckdb'"),
         (["--engine", "memory", "--memory-limit", "1GB"], "a memory limit applies only to DuckDB"),

@@ -26,11 +26,11 @@ from odkanon.sample.crowd import crowd
 from odkanon.engine.sql import cell_workers
 batch = next(crowd(20_000))
 batch = batch.append_column("reason", pa.array([0] * len(batch), pa.int32()))
-start = cell_workers._Helper.__init__
+start = cell_workers._Worker.__init__
 def announce(self):
     start(self)
     print(self.process.pid, flush=True)
-cell_workers._Helper.__init__ = announce
+cell_workers._Worker.__init__ = announce
 for _ in cell_workers.place_batches(cycle([batch]), 10, 2):
     pass
 """

@@ -80,7 +80,7 @@ def test_copies_go_by_the_clock() -> None:
 
 def test_tables_of_zones_have_no_reference_system() -> None:
     table = pa.table({"origin": ["8a1fb4640017fff"], "destination": ["8a1fb4640017fff"]})
-    assert "a reference system is for coordinates" in outcome(lambda: in_duckdb(table, crs=UTM))
+    assert "a reference system applies to coordinates" in outcome(lambda: in_duckdb(table, crs=UTM))
 
 
 def test_the_command_writes_the_same_files(tmp_path: Path) -> None:

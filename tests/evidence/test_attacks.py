@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("opendp")
-pytest.importorskip("scipy")
 
 import numpy as np
 import pyarrow as pa

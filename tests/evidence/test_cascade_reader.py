@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("opendp")
-pytest.importorskip("scipy")
 
 import numpy as np
 

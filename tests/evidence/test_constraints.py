@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("opendp")
-pytest.importorskip("scipy")
 
 
 from cli.runner import odkanon, output, told

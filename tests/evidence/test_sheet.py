@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("opendp")
-pytest.importorskip("scipy")
 
 import numpy as np
 from hypothesis import given

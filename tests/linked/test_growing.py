@@ -159,7 +159,7 @@ def test_what_cannot_be_told_apart_is_refused(growing: Path, tmp_path: Path, mon
     ):
         with pytest.raises(InputError, match=said):
             only_new(plain, earlier, "january")
-    with pytest.raises(InputError, match="no day in it"):
+    with pytest.raises(InputError, match="is empty; choose a later end"):
         only_new(InputSpec("trips.csv", until=DAYS[1]), {"until": DAYS[1]}, "january")
     with pytest.raises(InputError, match="such as 2024-02-01"):
         InputSpec("trips.csv", since="February")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("scipy")
 
 import numpy as np
 from hypothesis import given

@@ -111,7 +111,7 @@ def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_ours(path: Path,
     save_linked(made, tmp_path / "releases", force=True)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="does not hold segments"):
+    with pytest.raises(InputError, match="does not hold linked releases"):
         save_linked(made, tmp_path / "mine", force=True)
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "mine",

@@ -7,7 +7,6 @@ from itertools import product
 
 import pytest
 
-pytest.importorskip("scipy")
 
 import numpy as np
 from hypothesis import given

@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip("geopandas")
 pytest.importorskip("h5py")
 pytest.importorskip("openmatrix")
-pytest.importorskip("scipy")
 pytest.importorskip("shapely")
 
 import geopandas
@@ -328,7 +327,7 @@ CLOSED, OPEN = (
         (["--onto", "points.geojson"], "should hold polygons"),
         (["--onto", "text.geojson"], "cannot be read"),
         (["--onto", "open.geojson"], "should hold polygons, but row 2 is none"),
-        (["--onto", "empty.geojson"], "should hold polygons, but it has no rows"),
+        (["--onto", "empty.geojson"], "should hold polygons, but is empty"),
         (["--id", "CODE"], "--id does not apply without --onto"),
         (["--onto", "zones.geojson", "--to", "skmob"], "choose from omx, csv, parquet"),
         (["--onto", "zones.geojson", "--weights", "bad.csv"], "row 2 has no valid coordinates"),

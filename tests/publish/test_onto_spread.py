@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 import pytest
 
-pytest.importorskip("scipy")
 pytest.importorskip("shapely")
 
 import numpy as np

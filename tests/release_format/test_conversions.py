@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("geopandas")
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
-pytest.importorskip("scipy")
 pytest.importorskip("shapely")
 
 import duckdb

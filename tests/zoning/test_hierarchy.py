@@ -79,11 +79,11 @@ def test_lookup_order_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"leaf": ["a", "a"], "town": ["X", "X"]}, r"'a' stands in rows 1, 2"),
-        ({"leaf": ["a", "a"], "town": ["X", "Y"]}, r"leaf 'a' lies in more than one town \('X', 'Y'\), rows 1, 2"),
+        ({"leaf": ["a", "a"], "town": ["X", "X"]}, r"'a' is in rows 1, 2"),
+        ({"leaf": ["a", "a"], "town": ["X", "Y"]}, r"leaf 'a' is in more than one town \('X', 'Y'\), rows 1, 2"),
         (
             {"leaf": ["a", "b", "c"], "town": ["X", "Y", "X"], "region": ["1", "1", "2"]},
-            r"town 'X' lies in more than one region \('1', '2'\), rows 1, 3",
+            r"town 'X' is in more than one region \('1', '2'\), rows 1, 3",
         ),
         ({"leaf": ["a", None], "town": ["X", "X"]}, "empty in row 2"),
         ({"leaf": ["a", "b"], "town": ["X", " "]}, "empty in row 2"),

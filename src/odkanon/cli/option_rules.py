@@ -82,7 +82,7 @@ CLASHES = (
         "drop orders are of one method without a budget",
         "compare",
     ),
-    Clash(("picture",), True, ("output", "full", "beneath"), "it writes a picture, not a page"),
+    Clash(("picture",), True, ("output", "full", "basemap"), "it writes a picture, not a page"),
     Clash(("picture",), False, ("measure", "axis", "near", "km", "paper"), "pages show all of it", "report"),
     Clash(("near",), False, ("km",), "the picture shows the whole area"),
     Clash(("to",), True, ("where", *_OF_EXPORTS), "a catalogue describes whole releases", value="dcat"),

@@ -95,9 +95,8 @@ def save_linked(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, make_dimensions, make_survey, read_trips, release_linked
-    >>> trips = read_trips(make_survey())
-    >>> linked = release_linked(trips, Rule(trips=10), make_dimensions(trips, ["sex"]), resolution=7)
+    >>> from odkanon import anonymize, make_survey
+    >>> linked = anonymize(make_survey(), k=10, segment="sex", resolution=7)
     >>> with TemporaryDirectory() as folder:
     ...     sorted(path.name for path in save_linked(linked, Path(folder) / "releases").iterdir())
     ['index.json', 'sex=Man', 'sex=Woman', 'whole']
