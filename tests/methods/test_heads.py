@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-import pytest
-
-
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
