@@ -12,7 +12,7 @@ import pytest
 
 from cli.here import run
 from cli.runner import odkanon, output
-from odkanon import InputError, Rule, anonymize, build_od, make_survey, read_trips
+from odkanon import InputError, anonymize, make_survey
 from odkanon.methods.method_registry import METHODS
 from odkanon.release_format.recipe import differing_files
 
@@ -127,8 +127,7 @@ def test_what_the_file_of_options_says_by_now_has_no_part(folder: Path) -> None:
     ],
 )
 def test_recipes_that_are_not_enough(change: dict[str, Any], said: str, folder: Path) -> None:
-    trips = read_trips(folder / "january.parquet")
-    anonymize(build_od(trips, resolution=6), Rule(trips=10)).save(folder / "january")
+    anonymize(folder / "january.parquet", k=10, protect="persons", resolution=6).save(folder / "january")
     Path("january.recipe.json").write_text(json.dumps({**recipe("january"), **change}))
     with pytest.raises(InputError, match=said):
         run("rerun", "january.recipe.json")

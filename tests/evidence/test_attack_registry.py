@@ -63,7 +63,7 @@ def test_a_declared_attack_is_on_the_sheet(tmp_path: Path, monkeypatch: pytest.M
         return [EntryPoint("busiest", f"{__name__}:BUSIEST", group)] if group == "odkanon.attacks" else []
 
     monkeypatch.setattr(EntryPoint, "load", lambda point: BUSIEST)  # this module may not be importable by its name
-    monkeypatch.setattr(registry, "entry_points", declared)
+    monkeypatch.setattr("importlib.metadata.entry_points", declared)
     builtin = tuple(attack for name, attack in ATTACKS.items() if name in ATTACKS._builtin)
     fresh = registry.Registry("attack", builtin, check=check_attack)
     for module in (gather, sheet_page):

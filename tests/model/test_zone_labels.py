@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pandas")
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 

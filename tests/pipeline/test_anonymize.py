@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("pandas")
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
-import pytest
 
 from odkanon.errors import InputError, ReleaseWarning
 from odkanon.linked import LinkedReleases

@@ -19,6 +19,9 @@ import odkanon
 from odkanon import Rule
 from odkanon.sample.survey import make_survey
 
+# What is made here is not published, and its flows may have few persons.
+pytestmark = pytest.mark.filterwarnings("ignore::odkanon.errors.ReleaseWarning")
+
 
 @pytest.fixture(scope="module")
 def survey() -> pa.Table:

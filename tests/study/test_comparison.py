@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("pandas")
+
 import pandas
 import pyarrow.parquet
-import pytest
 
 import odkanon
 from cli.runner import odkanon as command
@@ -84,6 +87,7 @@ def test_unknown_methods_and_wrong_budgets_are_refused(trips: Path) -> None:
         compare(trips, ["odkanon"], budget=2.0)
 
 
+@pytest.mark.filterwarnings("ignore::odkanon.errors.ReleaseWarning")
 def test_a_release_is_explained_from_a_file(trips: Path, tmp_path: Path) -> None:
     od = odkanon.build_od(odkanon.read_trips(trips), resolution=7)
     saved = odkanon.anonymize(od, odkanon.Rule(trips=10)).save(tmp_path / "release")

@@ -57,20 +57,6 @@ def make_series(releases: Sequence[SavedRelease]) -> ReleaseSeries:
     ------
     InputError
         If their zones differ, or their rows cannot be compared one by one.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from odkanon import Rule, anonymize, build_od, make_survey, open_release, read_trips
-    >>> od = build_od(read_trips(make_survey()), resolution=7)
-    >>> with TemporaryDirectory() as folder:
-    ...     saved = [
-    ...         open_release(anonymize(od, Rule(trips=k)).save(Path(folder) / name))
-    ...         for name, k in (("january", 10), ("february", 10))
-    ...     ]
-    >>> series = make_series(saved)
-    >>> set(series.table.column("change february").to_pylist())
-    {0}
     """
     names = tuple(release.name for release in releases)
     if len(names) < 2 or len(set(names)) < len(names):
@@ -113,6 +99,17 @@ def write_series(
         The folder to write.
     force : bool
         Replace an earlier series.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
+    >>> od = build_od(read_trips(make_survey()), resolution=7)
+    >>> with TemporaryDirectory() as folder:
+    ...     saved = [anonymize(od, Rule(trips=10)).save(Path(folder) / name) for name in ("may", "june")]
+    ...     series = write_series(saved, Path(folder) / "series")
+    >>> set(series.table.column("change june").to_pylist())
+    {0}
     """
     target = OutputFolder(Path(output), only_files({CHANGES, PAGE}, "a series"), force=force)
     target.check()
