@@ -82,7 +82,8 @@ def test_results_are_arrow(survey: pa.Table) -> None:
     assert list(frame.columns) == ["origin", "destination", "trips", "weight", "persons"]
     assert int(frame["trips"].sum()) == int(release.classes.trips.sum())
     assert pl.DataFrame(table)["trips"].sum() == frame["trips"].sum()
-    row = duckdb.execute("SELECT sum(trips) FROM frame").fetchone()
+    with duckdb.connect() as connection:  # of its own: an unfinished result would hold up the shared one
+        row = connection.execute("SELECT sum(trips) FROM frame").fetchone()
     assert row == (frame["trips"].sum(),)
 
 

@@ -53,7 +53,8 @@ def test_every_library_has_the_same_rows(table: pa.Table) -> None:
     assert flows.to_polars().to_dicts() == table.to_pylist()
     assert pl.DataFrame(flows).to_dicts() == table.to_pylist()
     assert pa.table(flows).equals(table)
-    assert duckdb.table("flows").sum("trips").fetchall() == [(64,)]
+    with duckdb.connect() as connection:
+        assert connection.execute("SELECT sum(trips) FROM flows").fetchall() == [(64,)]
 
 
 def test_a_matrix_has_the_ids_of_its_rows_and_columns(table: pa.Table) -> None:
