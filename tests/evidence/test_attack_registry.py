@@ -32,7 +32,7 @@ def run_on_town(folder: Path) -> dict[str, object]:
     town = write_town(folder / "trips.parquet")
     saved = release(town, folder / "release", resolution=8)
     spec = InputSpec(town, resolution=8)
-    return gather_evidence(saved, spec, with_yardstick=False, seconds=5).content
+    return gather_evidence(saved, spec, seconds=5).content
 
 
 def check_sheet(content: dict[str, object], name: str) -> None:

@@ -9,13 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("opendp")
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 from audit.tamper import edit_json
 from cli.runner import odkanon
@@ -23,7 +20,7 @@ from evidence.towns import attack, made, release, write_town
 from odkanon import InputError, InputSpec, Rule, read_hierarchy, read_matrix, read_trips
 from odkanon.evidence.attack import Attack, AttackResult, AttackTimer, verdict
 from odkanon.evidence.attack_context import AttackContext, open_context
-from odkanon.evidence.attacks import ATTACKS, register_attack
+from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.attacks.borders import is_midpoint
 from odkanon.evidence.gather import run_attack, run_attacks
 from odkanon.linked.linked_release import release_linked
@@ -285,23 +282,6 @@ def test_an_attack_out_of_time_says_how_far_it_came(context: AttackContext) -> N
     made = run_attack(context, ATTACKS["intervals"], seconds=0)
     assert 0 < made.result.tried < made.result.of
     assert made.verdict == "not settled"
-
-
-def test_an_attack_that_is_stopped_says_what_it_had_done(context: AttackContext) -> None:
-    def stops(context: AttackContext) -> AttackResult:
-        context.timer.keep_going(7, 20, 2)
-        raise KeyboardInterrupt
-
-    attack = replace(ATTACKS["intervals"], name="stops", run=stops)
-    made = run_attack(context, attack)
-    assert made.stopped
-    assert (made.result.tried, made.result.of, made.result.found) == (7, 20, 2)
-    assert made.verdict == "found"
-    register_attack(attack)
-    try:
-        assert [each.attack.name for each in run_attacks(context, ["stops", "dominance"])] == ["stops"]
-    finally:
-        ATTACKS.unregister("stops")
 
 
 def test_progress_is_told(context: AttackContext) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("opendp")
-
 import numpy as np
+import pytest
 
 from attacks.cascades import Mode, Replay, World, every_input
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode

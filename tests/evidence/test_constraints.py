@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("opendp")
-
-
 from cli.runner import odkanon, output, told
 from evidence.towns import attack
 from odkanon import Rule, check_release, read_policy

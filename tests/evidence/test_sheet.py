@@ -1,35 +1,22 @@
-"""The sheet and the policy: what they say, what they break on, and the yardstick beside them."""
+"""The sheet and the policy: what they say, and what they break on."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("opendp")
-
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
 from odkanon import InputError, InputSpec, check_release, gather_evidence, read_policy
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.noise_comparison import (
-    add_noise,
-    capped_trips,
-    compare_with_noise,
-    matching_epsilon,
-    noise_scales,
-)
 from odkanon.evidence.policy import EXAMPLE, Policy
 from odkanon.evidence.sheet import describe_sampling
 from odkanon.evidence.sheet_page import page
-from odkanon.evidence.topdown_noise import layers, project_to_totals, top_down
-from worlds.matrices import town as town_matrix
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +47,11 @@ def test_the_sheet_has_all_of_its_parts(sheet: Path, saved: Path) -> None:
     assert [each["attack"] for each in content["attacks"]] == list(ATTACKS)
     assert [each["question"] for each in content["questions"]] == ["singling out", "linkability", "inference"]
     assert {one["attack"] for each in content["questions"] for one in each["attacks"]} == set(ATTACKS)
-    assert content["yardstick"]["points"]
+    assert "yardstick" not in content
     assert "one in 2" in content["sampling"]["words"]
     assert content["policy"]["broken"] == ["rule: the release promises nothing about persons; at least 5 are asked for"]
     text = sheet.with_suffix(".html").read_text()
-    for word in ("not for publication", "Signature", content["release"]["sha256"]["release.json"], "Why not noise?"):
+    for word in ("not for publication", "Signature", content["release"]["sha256"]["release.json"]):
         assert word in text
     assert "http" not in text
     assert str(saved.parent) not in text
@@ -153,70 +140,12 @@ def test_names_do_not_become_markup(sheet: Path) -> None:
     assert "<script>" not in page(content)
 
 
-def test_without_a_yardstick(town: Path, saved: Path) -> None:
-    made = gather_evidence(saved, InputSpec(town, resolution=9), with_yardstick=False, seconds=5)
-    assert made.content["yardstick"] is None
+def test_without_a_policy(town: Path, saved: Path) -> None:
+    made = gather_evidence(saved, InputSpec(town, resolution=9), seconds=5)
     assert made.content["policy"] is None
     assert not made.broken or not made.clean
     with pytest.raises(InputError, match="must be above 0 seconds"):
         gather_evidence(saved, town, seconds=0)
-
-
-# The yardstick.
-
-
-def test_more_noise_is_less_useful(town: Path, saved: Path) -> None:
-    found = compare_with_noise(open_context(saved, InputSpec(town, resolution=9)), epsilons=(0.01, 100.0))
-    assert found is not None
-    by_unit = {(point.unit, point.epsilon): point for point in found.results}
-    for unit in ("trip", "person"):
-        weak, strong = by_unit[unit, 100.0], by_unit[unit, 0.01]
-        assert weak.scale < strong.scale
-        assert weak.cpc[4.0] > strong.cpc[4.0]
-    assert by_unit["person", 100.0].scale > 2 * by_unit["trip", 100.0].scale
-
-
-def test_nearly_no_noise_counts_nearly_right() -> None:
-    od = town_matrix(1)
-    counted = layers(od, od.flows.trips)
-    found = top_down(counted, lambda counts, scale: counts, [0.1] * len(counted))
-    assert sum(guess.sum() for _, _, guess in found.parts) == pytest.approx(od.trips)
-    assert found.lost == 0
-    for layer, which, guess in found.parts:
-        assert guess == pytest.approx(layer.trips[which])
-
-
-def test_noise_is_that_of_the_library() -> None:
-    drawn = add_noise(np.zeros(2000, dtype=np.int64), 5.0)
-    assert abs(drawn.mean()) < 1
-    assert 4 < drawn.std() < 6
-    (single,) = noise_scales(1.0, 1, 1)
-    several = noise_scales(1.0, 1, 4)
-    assert several == sorted(several, reverse=True)
-    assert sum(scale**-2 for scale in several) == pytest.approx(single**-2, rel=0.001)
-    assert noise_scales(1.0, 3, 1) == pytest.approx([3 * single], rel=0.001)
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-50, 50)), min_size=1, max_size=20), st.integers(0, 100))
-def test_parts_agree_with_what_is_above(parts: list[tuple[int, float]], total: int) -> None:
-    owner = np.array([own for own, _ in parts])
-    values = np.array([value for _, value in parts])
-    found = project_to_totals(values, owner, np.full(4, float(total)))
-    assert (found >= 0).all()
-    for own in set(owner.tolist()):
-        assert found[owner == own].sum() == pytest.approx(total, abs=1e-6)
-
-
-def test_persons_count_no_more_than_they_may(town: Path, saved: Path) -> None:
-    context = open_context(saved, InputSpec(town, resolution=9))
-    assert np.array_equal(capped_trips(context, 10**6), context.od.flows.trips)
-    assert capped_trips(context, 1).sum() == context.trips.persons
-
-
-@pytest.mark.parametrize(("wanted", "epsilon"), [(0.5, 1.0), (0.6, 10**0.5), (0.1, 0.0), (0.9, float("inf"))])
-def test_the_matching_epsilon(wanted: float, epsilon: float) -> None:
-    assert matching_epsilon([(10.0, 0.7), (1.0, 0.5)], wanted) == pytest.approx(epsilon)
-    assert matching_epsilon([], wanted) is None
 
 
 def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
@@ -224,3 +153,30 @@ def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
     assert found is not None
     assert found["rate"] == pytest.approx(found["trips"] / found["weight"])
     assert found["most"] == 1.0
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from odkanon.evidence.attack import Attack, AttackResult
+from odkanon.evidence.attacks import ATTACKS, register_attack
+
+def stop(context):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+    return AttackResult("not interrupted")
+
+for name in list(ATTACKS):
+    ATTACKS.unregister(name)
+register_attack(Attack("stop", "Stop", "Is it stopped?", "inference", "none", True, stop))
+from odkanon.cli import main
+main()
+"""
+
+
+def test_an_interruption_ends_the_command_without_a_sheet(town: Path, saved: Path, tmp_path: Path) -> None:
+    arguments = ("evidence", saved, "--trips", town, "--resolution", "9", "-o", tmp_path / "sheet")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())

@@ -54,7 +54,7 @@ anonymize survey.parquet -o cascade-spark --method cascade --engine spark
 anonymize survey.parquet -o cube-spark --by mode --by hour --engine spark
 compare survey.parquet -o compared --methods odkanon,oigh --resolution 8
 explain default --trips survey.parquet -o explained.html
-evidence default --trips survey.parquet -o evidence --no-yardstick
+evidence default --trips survey.parquet -o evidence
 """
 
 GOLDEN = """

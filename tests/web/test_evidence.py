@@ -37,7 +37,6 @@ def content() -> dict[str, Any]:
         )
     ]
     answers = [{**each, "number": "groups", "value": 0.123456} for each in attacks]
-    cpc = {"2 km": 0.5, "4 km": 0.7}
     return {
         "notice": NOTICE,
         "release": {
@@ -57,15 +56,6 @@ def content() -> dict[str, Any]:
             for at, name in enumerate(("singling out", "linkability", "inference"))
         ],
         "sampling": {"words": LONG * 2},
-        "yardstick": {
-            "release": cpc,
-            "points": [
-                {"unit": unit, "epsilon": epsilon, "scale": 1568.3, "cpc": cpc}
-                for unit in ("trip", "person")
-                for epsilon in (0.3, 1, 3, 10)
-            ],
-            "words": LONG,
-        },
         "policy": {"name": "policy.toml", "kept": False, "broken": [LONG[:150]] * 6},
         "versions": {"odkanon": "0.1.0", "python": "3.11"},
     }

@@ -22,7 +22,6 @@ from odkanon.errors import InputError, UnreadableFileError
     --earlier RELEASE  An earlier release of the same trips. Repeatable.
     --policy FILE  The policy of your organisation; see `odkanon check --template`.
     --seconds SECONDS  The time limit of each attack.
-    --no-yardstick  Do not compare with differential privacy.
     --force  Replace OUT.html and OUT.json.
     """
 )
@@ -34,12 +33,9 @@ def evidence(
     earlier: list[Path] | None = None,
     policy: Path | None = None,
     seconds: float = 30.0,
-    no_yardstick: bool = False,
     force: bool = False,
 ) -> None:
     """Attack a release with the trips behind it, and write a sheet for the person who approves it. Do not publish it.
-
-    Ctrl-C ends an attack early; the sheet then notes how far it got.
 
     Examples
     --------
@@ -62,14 +58,11 @@ def evidence(
             earlier=earlier or (),
             policy=policy,
             seconds=seconds,
-            with_yardstick=not no_yardstick,
             stage=stage,
         )
     for each in found.content["attacks"]:
         style = {"found": "bold red", "clean": "green"}.get(each["verdict"], "yellow")
         console.print(Text.assemble((f"{each['verdict']:>14}", style), f"  {each['title']}: {each['message']}"))
-    if found.content["yardstick"] is not None:
-        console.print(found.content["yardstick"]["words"])
     write_whole(files[0], page(found.content))
     write_whole(files[1], json.dumps(found.content, indent=2, ensure_ascii=False) + "\n")
     console.print(f"Wrote {files[0]} and {files[1]}: for your reviewer; do not publish them.")

@@ -129,14 +129,11 @@ class AttackRun:
         Its outcome.
     seconds : float
         The running time.
-    stopped : bool
-        Whether the user interrupted it.
     """
 
     attack: Attack
     result: AttackResult
     seconds: float
-    stopped: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -153,7 +150,6 @@ class AttackRun:
             "verdict": self.verdict,
             **self.result.as_dict(),
             "seconds": round(self.seconds, 2),
-            "stopped": self.stopped,
         }
 
 

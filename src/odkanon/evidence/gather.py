@@ -8,10 +8,9 @@ from pathlib import Path
 from time import monotonic
 
 from odkanon.errors import InvalidValueError
-from odkanon.evidence.attack import Attack, AttackResult, AttackRun, AttackTimer, does_not_apply
+from odkanon.evidence.attack import Attack, AttackRun, AttackTimer, does_not_apply
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.noise_comparison import compare_with_noise
 from odkanon.evidence.policy import check_release, read_policy
 from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy
 from odkanon.read.input_spec import InputSpec
@@ -26,22 +25,12 @@ Stage = Callable[[str], None]
 def run_attack(
     context: AttackContext, attack: Attack, *, seconds: float = SECONDS, stage: Stage | None = None
 ) -> AttackRun:
-    """Run one attack; if the user interrupts it, return its progress."""
+    """Run one attack."""
     timer = AttackTimer(seconds, None if stage is None else lambda text: stage(f"{attack.title.lower()}: {text}"))
     start = monotonic()
     missing = [reason for need, reason in attack.needs.items() if not context.has(need)]
-    stopped = False
-    try:
-        result = does_not_apply(missing[0]) if missing else attack.run(replace(context, timer=timer))
-    except KeyboardInterrupt:
-        stopped = True
-        result = AttackResult(
-            f"Stopped by hand after {timer.tried:,} of {timer.of or 1:,}; {timer.found:,} found until then.",
-            found=timer.found,
-            tried=timer.tried,
-            of=max(timer.of, timer.tried + 1),
-        )
-    return AttackRun(attack, result, monotonic() - start, stopped)
+    result = does_not_apply(missing[0]) if missing else attack.run(replace(context, timer=timer))
+    return AttackRun(attack, result, monotonic() - start)
 
 
 def run_attacks(
@@ -51,14 +40,12 @@ def run_attacks(
     seconds: float = SECONDS,
     stage: Stage | None = None,
 ) -> tuple[AttackRun, ...]:
-    """Run several attacks, all that are registered by default; after an interruption, the others are not started."""
+    """Run several attacks, all that are registered by default."""
     runs: list[AttackRun] = []
     for name in ATTACKS if names is None else names:
         if stage is not None:
             stage(ATTACKS[name].title.lower())
         runs.append(run_attack(context, ATTACKS[name], seconds=seconds, stage=stage))
-        if runs[-1].stopped:
-            break
     return tuple(runs)
 
 
@@ -69,7 +56,6 @@ def gather_evidence(
     earlier: Sequence[Path | str] = (),
     policy: Path | str | None = None,
     seconds: float = SECONDS,
-    with_yardstick: bool = True,
     stage: Stage | None = None,
 ) -> Evidence:
     """Attack a release with the trips that it was made from, and collect the outcomes on a sheet.
@@ -86,8 +72,6 @@ def gather_evidence(
         The policy of the office; the releases that it names are compared as well.
     seconds : float
         The time limit of each attack, in (0, inf).
-    with_yardstick : bool
-        Compare with differential privacy; needs OpenDP.
     stage : callable, optional
         Called with a description of each step.
 
@@ -107,7 +91,7 @@ def gather_evidence(
     ...     pyarrow.parquet.write_table(make_survey().slice(0, 4000), file)
     ...     made = anonymize(build_od(read_trips(file), resolution=7), Rule(trips=10, persons=10))
     ...     saved = made.save(Path(folder) / "release")
-    ...     evidence = gather_evidence(saved, InputSpec(file, resolution=7), with_yardstick=False)
+    ...     evidence = gather_evidence(saved, InputSpec(file, resolution=7))
     >>> evidence.clean, evidence.content["attacks"][0]["verdict"]
     (True, 'clean')
     """
@@ -119,12 +103,7 @@ def gather_evidence(
     others = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if rules is None else rules.compare))}
     context = open_context(release, trips, earlier=list(others.values()))
     runs = run_attacks(context, seconds=seconds, stage=stage)
-    noise = None
-    if with_yardstick and not runs[-1].stopped:
-        notify("yardstick")
-        timer = AttackTimer(2 * seconds, lambda text: notify(f"yardstick: {text}"))
-        noise = compare_with_noise(replace(context, timer=timer))
-    content = make_sheet(context, runs, sampling=describe_sampling(context), noise=noise)
+    content = make_sheet(context, runs, sampling=describe_sampling(context))
     if rules is not None and policy is not None:
         broken = check_release(release, rules, content)
         content = with_policy(content, Path(policy).name, sha256(Path(policy)), broken)

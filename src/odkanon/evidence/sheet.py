@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from odkanon._version import __version__
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack import AttackRun, Question
 from odkanon.evidence.attack_context import AttackContext
-from odkanon.evidence.noise_comparison import NoiseComparison
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 
 FORMAT = 1
@@ -21,9 +20,9 @@ NOTICE = (
     "For the reviewer of the release, not for publication: examples name flows, and numbers of attacks follow from the "
     "trips. What is released, the promise and the policy may be shown to anybody."
 )
-PRIVATE = ("trips", "attacks", "questions", "sampling", "yardstick")
+PRIVATE = ("trips", "attacks", "questions", "sampling")
 """The parts that must not be published."""
-_PACKAGES = ("numpy", "duckdb", "h3", "pyarrow", "scipy", "opendp")
+_PACKAGES = ("numpy", "duckdb", "h3", "pyarrow", "scipy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +77,7 @@ def describe_sampling(context: AttackContext) -> dict[str, Any] | None:
     return {"trips": trips, "weight": weight, "rate": rate, "most": most, "words": words}
 
 
-def make_sheet(
-    context: AttackContext, runs: Sequence[AttackRun], *, sampling: dict[str, Any] | None, noise: NoiseComparison | None
-) -> dict[str, Any]:
+def make_sheet(context: AttackContext, runs: Sequence[AttackRun], *, sampling: dict[str, Any] | None) -> dict[str, Any]:
     """Return the content of the sheet, without a policy."""
     release = context.release
     return {
@@ -94,7 +91,6 @@ def make_sheet(
         "attacks": [each.as_dict() for each in runs],
         "questions": questions(runs, release),
         "sampling": sampling,
-        "yardstick": None if noise is None else _noise(noise),
         "policy": None,
         "versions": versions(),
     }
@@ -128,22 +124,6 @@ def _trips(context: AttackContext) -> dict[str, Any]:
         "trips": int(trips.trips.sum()),
         "persons": trips.persons or None,
         "listed": int(trips.trips[trips.row >= 0].sum()),
-    }
-
-
-def _noise(found: NoiseComparison) -> dict[str, Any]:
-    """Return a comparison with noise for JSON, which has neither infinite numbers nor numbers as keys."""
-    return {
-        "release": {f"{km:g} km": cpc for km, cpc in found.release.items()},
-        "points": [
-            {**asdict(point), "cpc": {f"{km:g} km": cpc for km, cpc in point.cpc.items()}} for point in found.results
-        ],
-        "trips_of_a_person": found.max_trips,
-        "as_useful_as_epsilon": {
-            unit: {f"{km:g} km": None if value in (None, float("inf")) else value for km, value in by_km.items()}
-            for unit, by_km in found.equals.items()
-        },
-        "words": found.words,
     }
 
 

@@ -41,7 +41,6 @@ def page(content: Mapping[str, Any]) -> str:
         *_released(content),
         *_attacks(content["attacks"]),
         *_questions(content["questions"]),
-        *_noise(content["yardstick"]),
         *_sampling(content["sampling"]),
         *_policy(content["policy"]),
         *_digests(content),
@@ -110,29 +109,6 @@ def _answer(one: Mapping[str, Any]) -> str:
     """Return the verdict on an attack, with its most important number."""
     outcome = f"{escape(one['title'])}: {one['verdict']}"
     return outcome if one["value"] is None else f"{outcome} ({escape(one['number'])}: {one['value']:.4g})"
-
-
-def _noise(found: Mapping[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    rows = [("the release", "", "", *(f"{cpc:.2f}" for cpc in found["release"].values()))]
-    order = sorted(found["points"], key=lambda point: (point["unit"] == "person", point["epsilon"]))
-    rows += [
-        (
-            f"noise, {point['unit']} level",
-            f"{point['epsilon']:g}",
-            f"{point['scale']:,.1f}",
-            *(f"{cpc:.2f}" for cpc in point["cpc"].values()),
-        )
-        for point in order
-    ]
-    headings = (
-        "",
-        "epsilon",
-        "scale of the noise, finest level",
-        *(f"share right on squares of {name}" for name in found["release"]),
-    )
-    return [_heading("Why not noise?", private=True), f"<p>{escape(found['words'])}</p>", _table(rows, headings)]
 
 
 def _sampling(found: Mapping[str, Any] | None) -> list[str]:
