@@ -147,6 +147,6 @@ def open_page(
 def answer(opened: Opened) -> tuple[int, str]:
     """Return how many trips the sentence above the map counts, and all of it."""
     text = opened.text(".answer")
-    found = re.search(r": ([\d,]+) published trips", text)
+    found = re.search(r": (?:at least )?([\d,]+) published trips", text)
     assert found, text
     return int(found[1].replace(",", "")), text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,16 +142,16 @@ def test_two_cascades_are_compared_on_the_same_cells(cascades: tuple[Opened, tup
     # As shares of all trips, which do not change where the totals alone do.
     opened.pick("unit", "share")
     assert opened.page.locator(".frame").all_inner_texts() == ["Share of all trips ending here: april against march"]
-    growth = totals[1] / totals[0]
-    shifts = {cell: after.get(cell, 0) - growth * before.get(cell, 0) for cell in by}
     assert "april minus march, in percentage points" in opened.text(".legend")
-    assert re.search(r"Surely a (larger|smaller) share: .*\(from [\d.]+ to [\d.]+ %\)", opened.text(".answer"))
+    assert "urely" not in opened.text(".answer")
     for row in opened.page.locator(".zonelist tbody tr").all()[:12]:
         cell = row.locator("button").get_attribute("data-id") or ""
         share = plain(row.locator("td").first.inner_text()).split("\n")[0].removesuffix(" %")
         shares = [100 * many.get(cell, 0) / total for many, total in zip((before, after), totals, strict=True)]
         assert [float(each) for each in share.split(" to ")] == pytest.approx(shares, abs=0.051)
-    _check_colours(opened, {cell: round(shift) for cell, shift in shifts.items() if abs(shift) > 1})
+    texts = opened.page.locator(".zonelist tbody tr").all_inner_texts()
+    assert any("not sure" in text for text in texts)
+    assert not any("surely" in text for text in texts)
     opened.pick("view", "zones")
     assert opened.page.locator('input[name="shade"][value="change"]').count() == 0
 

@@ -33,8 +33,7 @@ export function firstCommon(releases: Release[]): number {
 /** Whether some cell of a rank surely changed. */
 function tellsChange(releases: [Release, Release], detail: number): boolean {
   const change = changeOf(releases, { measure: "trips", towards: "destination", detail, place: null, part: null, only: {} });
-  const unit = firstUnit(releases);
-  return change.cells.some((cell) => isSure(cell, unit, change));
+  return change.cells.some((cell) => isSure(cell, "trips", change));
 }
 
 interface Joint {
@@ -114,9 +113,9 @@ const expected = (before: number, unit: Unit, { growth }: Change): number => (un
 /** Whether a cell changed at all, as it is told. */
 export const hasChanged = ({ before, after }: Cell, unit: Unit, change: Change): boolean => Math.abs(after - expected(before, unit, change)) >= 0.5;
 
-/** Whether it did, and what is only known coarser, or left out, could not make up for the difference. */
+/** Whether it did, and what is only known coarser, or left out, could not make up for the difference; of shares nothing is sure. */
 export const isSure = (cell: Cell, unit: Unit, change: Change): boolean =>
-  hasChanged(cell, unit, change) && (cell.after > expected(cell.most[0], unit, change) || cell.most[1] < expected(cell.before, unit, change));
+  unit !== "share" && hasChanged(cell, unit, change) && (cell.after > expected(cell.most[0], unit, change) || cell.most[1] < expected(cell.before, unit, change));
 
 /** Totals that differ by more than this share hide which places changed otherwise than the rest. */
 const ALIKE = 0.1;

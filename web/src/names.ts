@@ -88,10 +88,10 @@ export class Names {
     return best;
   }
 
-  /** The largest town whose name is, or else begins with, what was typed. */
+  /** The largest town of that very name: "Mission" is not Mission Viejo. */
   find(text: string): Town | null {
     const wanted = plain(text);
     if (!wanted) return null;
-    return this.towns.find(({ name }) => plain(name) === wanted) ?? this.towns.find(({ name }) => plain(name).startsWith(wanted)) ?? null;
+    return this.towns.find(({ name }) => plain(name) === wanted) ?? null;
   }
 }

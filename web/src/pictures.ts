@@ -169,7 +169,7 @@ function changePicture(subject: Subject): Picture {
     const near = nests[AXES.indexOf(other[state.towards])]!;
     return {
       legend: cellChangeLegend(releases, change, scale, rough.length > 0, { lines, rings: [] }, state, palette),
-      answer: changeSentence(releases, change, state, nameOf(subject, near, change.near?.node ?? -1), names),
+      answer: changeSentence(releases, change, state, nameOf(subject, near, change.near?.node ?? -1)),
       cells: { entries: changeEntries(change, names, state.unit), far: change.nest, near, counted: changeHeader(state.unit) },
       here: null,
     };

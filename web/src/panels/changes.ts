@@ -2,7 +2,7 @@
 
 import { changeIn, hasChanged, isSure, sharesOf, type Cell, type Change, type Unit } from "../changes";
 import { h } from "../dom";
-import { amount, count, listed, measureName, percentage, plural, short, verb, wholePercent } from "../format";
+import { amount, count, measureName, percentage, plural, short, verb, wholePercent } from "../format";
 import type { Measure, Release } from "../model";
 import type { Names } from "../names";
 import { ladder, type Asked } from "../places";
@@ -21,26 +21,8 @@ const shareText = (cell: Cell, change: Change): string => percentage(sharesOf(ce
 
 export const signed = (by: number): string => (by === 0 ? "0" : `${by > 0 ? "+" : "−"}${short(Math.abs(by))}`);
 
-/** How many places are named on either side. */
-const NAMED = 2;
-
-/** The places that surely have a larger or smaller share of all trips than before. */
-function shifts(change: Change, names: Names): string {
-  const { nest, cells } = change;
-  const found = cells.filter((cell) => isSure(cell, "share", change)).map((cell) => ({ name: names.where(nest.centre[cell.node] ?? null, nest.area[cell.node]), cell, by: changeIn(cell, "share", change) }));
-  const named = (sign: number): string => {
-    const all = found.filter(({ by }) => by * sign > 0).sort((a, b) => sign * (b.by - a.by));
-    const told = all.filter(({ name }) => name).slice(0, NAMED).map(({ name, cell }) => `${name} (from ${shareText(cell, change)})`);
-    const others = all.length - told.length;
-    return listed([...told, ...(others && told.length ? [plural(others, "other")] : [])]);
-  };
-  const [larger, smaller] = [named(1), named(-1)];
-  const told = [larger && ` Surely a larger share: ${larger}.`, smaller && ` Surely a smaller share: ${smaller}.`].join("");
-  return told || (found.length ? "" : " No place surely has a larger or smaller share of these.");
-}
-
 /** What changed: the answer, and how sure it is; only cells of the same size are ever subtracted. */
-export function changeSentence(releases: Release[], change: Change, asked: Asked & { unit: Unit }, where: string | null, names: Names): Answer {
+export function changeSentence(releases: Release[], change: Change, asked: Asked & { unit: Unit }, where: string | null): Answer {
   const from = asked.towards === "destination";
   if (change.near && change.near.node < 0) return { main: `Nothing is published ${from ? "from" : "to"} here in either release: there were no trips, or too few.`, note: "" };
   const { unit } = asked;
@@ -56,10 +38,9 @@ export function changeSentence(releases: Release[], change: Change, asked: Asked
   const by = unit === "trips" || !one ? signed(two - one) : signedPercent(change.growth - 1);
   return {
     main:
-      `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${by}).` +
-      (unit === "share" ? shifts(change, names) : ""),
+      `${start}: ${short(one)} published ${one === 1 && asked.measure === "trips" ? "trip" : measureName[asked.measure]} in ${releases[0]!.name}, ${short(two)} in ${releases[1]!.name} (${by}).`,
     note:
-      `${unit === "share" ? `${plural(more, "orange cell")} surely ${verb(more, "has", "have")} a larger share, ${count(sure.length - more)} blue a smaller one` : `${plural(more, "cell")} surely ${verb(more, "has", "have")} more, ${count(sure.length - more)} fewer`}; ${count(unsure)} hatched ${verb(unsure, "is", "are")} not sure: trips that are only known for a larger area may outweigh it. ` +
+      `${unit === "share" ? "Shares of what is listed, of which none is sure" : `${plural(more, "cell")} surely ${verb(more, "has", "have")} more, ${count(sure.length - more)} fewer`}; ${count(unsure)} hatched ${verb(unsure, "is", "are")} not sure: trips that are only known for a larger area may outweigh it. ` +
       `At this detail ${known.join(" and ")} are on the map, the other trips only known for larger areas.`,
   };
 }

@@ -81,7 +81,7 @@ class KindPanel {
       bar.style.width = `${(100 * mass) / most}%`;
       const pressed = this.store.state.only[this.kind.name] === value;
       const pick = (): void => this.choose(pressed ? null : value);
-      return h("button", { type: "button", class: "chip", "data-key": value, "aria-pressed": String(pressed), onclick: pick }, h("span", {}, valueTitle(value)), h("small", {}, short(mass)), bar);
+      return h("button", { type: "button", class: "chip", "data-key": value, "aria-pressed": String(pressed), onclick: pick }, h("span", {}, valueTitle(value)), h("small", {}, isNotGiven(value) ? short(mass) : `≥\u00a0${short(mass)}`), bar);
     });
   }
 
@@ -97,12 +97,12 @@ class KindPanel {
     const { only, measure } = this.store.state;
     const at = shares.findIndex(({ value }) => value === only[this.kind.name]) + 1;
     const most = Math.max(...shares.map(({ mass }) => mass)) || 1;
-    const words = at ? `${shares[at - 1]!.value}: ${amount(shares[at - 1]!.mass, measure)}` : "all";
+    const words = at ? `${shares[at - 1]!.value}: at least ${amount(shares[at - 1]!.mass, measure)}` : "all";
     this.slider.value = String(at);
     this.slider.setAttribute("aria-valuetext", words);
     this.output.textContent = words;
     const bars = shares.map(({ value, mass }, number) => {
-      const bar = h("i", { title: `${value}: ${amount(mass, measure)}`, class: number + 1 === at && "now", onclick: () => this.choose(value) });
+      const bar = h("i", { title: `${value}: at least ${amount(mass, measure)}`, class: number + 1 === at && "now", onclick: () => this.choose(value) });
       const [left, width] = [`calc(8px + (100% - 16px) * ${(number + 1) / shares.length})`, `min(26px, (100% - 16px) / ${shares.length} * 0.72)`];
       Object.assign(bar.style, { left, width, height: `${Math.max(3, (100 * mass) / most)}%` });
       return bar;

@@ -42,12 +42,14 @@ export function sentence(seen: Seen, asked: Asked, where: string | null, places:
   const start = (place ? `${from ? "From" : "To"} around ${where ?? "this place"}` : "Everywhere") + chosenKinds(asked);
   const published = measure === "trips" ? `${count(seen.total)} published ${seen.total === 1 ? "trip" : "trips"}` : `${short(seen.total)} published ${measureName[measure]}`;
   const stays = seen.stays > 0 && `${wholePercent(seen.stays / (seen.total || 1))} of them ${seen.stays === 1 ? "stays" : "stay"} inside their cell`;
-  const shares = [stays, ...places].filter(Boolean).join("; ");
+  // Rows that do not tell the chosen detail, or lie in larger areas, would change every share.
+  const shares = seen.loose > 0 || seen.around > ASIDE * seen.total ? "" : [stays, ...places].filter(Boolean).join("; ");
+  const least = seen.loose > 0 ? "at least " : "";
   const aside = seen.around > ASIDE * seen.total && ` Another ${short(seen.around)} ${from ? "start" : "end"} here or in a larger area around.`;
-  const around = seen.around > 0 ? `${aside ? "" : `Larger areas around it have ${short(seen.around)} more. `}How many of those ${from ? "start" : "end"} here is not published, so they are not among these${aside ? ", and with them the shares could be others" : ""}.` : "";
+  const around = seen.around > 0 ? `${aside ? "" : `Larger areas around it have ${short(seen.around)} more. `}How many of those ${from ? "start" : "end"} here is not published, so they are not among these.` : "";
   const told = Object.keys(asked.only).map((name) => name.replaceAll("_", " ")).join(" and ");
   const loose = seen.loose > 0 ? `Another ${amount(seen.loose, measure)} may be among them: ${seen.loose === 1 ? "it does" : "they do"} not tell the ${told} as exactly.` : "";
-  return { main: `${start}: ${published}${shares && `; ${shares}`}.${aside || ""}`, note: [around, loose].filter(Boolean).join(" ") };
+  return { main: `${start}: ${least}${published}${shares && `; ${shares}`}.${aside || ""}`, note: [around, loose].filter(Boolean).join(" ") };
 }
 
 /** ", mode car, hour not given". */

@@ -6,7 +6,7 @@ import { COUNTS, MEASURES, type Measure, type Quality, type Release } from "../m
 
 const METRICS: [Exclude<keyof Quality, "cpc">, string, string, (value: number | null | undefined) => string][] = [
   ["g", "Coarseness, G", "finest cells in the two zones of an average trip; less is finer", quantity],
-  ["e", "Misplaced share, E", "if trips are spread evenly over the cells of their zones: 0 is perfect, 2 the worst", quantity],
+  ["e", "Misplaced share, E", "if trips are spread evenly over the finest cells of their zones; only to compare releases of one input", quantity],
   ["c_avg", "Size of an average flow, C_AVG", "times what the rule asks for; 1 would be ideal", quantity],
   ["c_dm", "Discernibility, C_DM", "squares of all sizes plus, where that is known, a penalty for what is left out; only to compare releases of one input", short],
 ];
