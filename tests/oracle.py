@@ -118,9 +118,20 @@ def presuppress(pairs: Pairs, path: Path, limits: Limits, levels: int, budget: F
 
 
 def odkanon(
-    pairs: Pairs, path: Path, limits: Limits, *, suppress: str, budget: Fraction, of: str, levels: int = 3
+    pairs: Pairs,
+    path: Path,
+    limits: Limits,
+    *,
+    suppress: str,
+    budget: Fraction,
+    of: str,
+    levels: int = 3,
+    complementary: bool = True,
 ) -> Outcome | None:
-    """Algorithm 3, one merge at a time; None where nothing can be published."""
+    """Algorithm 3, one merge at a time; None where nothing can be published.
+
+    The paper's own has no complementary suppression of the residual.
+    """
     total = len(pairs) if of == "rows" else sum(mass.trips for mass in pairs.values())
     allowance = floor(total * budget) if suppress == "after" else 0
     early = presuppress(pairs, path, limits, levels, budget, of) if suppress == "before" else set()
@@ -144,7 +155,7 @@ def odkanon(
         if lost <= allowance:
             kept = {key: mass for key, mass in classes.items() if key not in failing}
             gone = early | below
-            if gone and not limits.met(sum((pairs[pair] for pair in gone), NOTHING)):
+            if complementary and gone and not limits.met(sum((pairs[pair] for pair in gone), NOTHING)):
                 if len(kept) < 2:
                     return None
                 companion = min(kept, key=lambda key: (limits.size(kept[key]), name(key[0]), name(key[1])))

@@ -107,7 +107,7 @@ def test_tables_come_in_the_order_of_the_paper(grid: Path) -> None:
     assert positions == sorted(positions)
     assert text.count("**Table ") == 18
     table_8 = text[positions[6] : positions[7]]
-    assert table_8.startswith("**Table 8. Results segmenting on sex, protecting the participants, metrics on the part")
+    assert table_8.startswith("**Table 8. Result comparison segmenting on sex, protecting the participants, calc")
     methods = [line.split("|")[1].strip() for line in table_8.splitlines() if line.startswith("| ")][2:]
     titles = [
         "ODkAnon (published)",
@@ -118,9 +118,48 @@ def test_tables_come_in_the_order_of_the_paper(grid: Path) -> None:
         "Mondrian",
     ]
     assert methods == [title for title in titles for _ in ("Man", "Woman")]
-    latex = (grid / "tables.tex").read_text()
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 18
-    assert r"\times10^" in latex
+
+
+def test_latex_has_the_captions_labels_and_columns_of_the_paper(grid: Path) -> None:
+    tables = (grid / "tables.tex").read_text().split(r"\begin{table}[ht]")[1:]
+    labels = [re.findall(r"\\label\{(.*)\}", table) for table in tables]
+    assert labels == [["tab:1"], ["tab:whole-dataset-anonymity"]] + [
+        [f"tab:{of}-{protected}-{measured}"]
+        for of in ("whole", "sex", "age", "cat")
+        for protected in ("dataset", "population")
+        for measured in ("dataset", "population")
+    ]
+    names = [f"${name}$" for name in ("C_{DM}", "C_{AVG}", r"\bar{G}", "E")]
+    for at, table in enumerate(tables):
+        (caption,) = re.findall(r"\\caption\{(.*)\}", table)
+        assert "Table" not in caption  # LaTeX numbers it
+        check_columns(table)
+        if at < 2:
+            continue
+        who, measured = ("participants", "population")[(at - 2) // 2 % 2], ("participants", "population")[at % 2]
+        where = "on the whole dataset" if at < 6 else "segmenting on "
+        assert caption.startswith(f"Result comparison {where}")
+        assert f", protecting the {who}, calculating metrics on the {measured}. $" in caption
+        headings = re.findall(r"\\multicolumn\{1\}\{c\}\{(.*?)\} (?:&|\\)", table)
+        assert headings == names + (["Time (s)"] if at < 6 else [])
+        assert r"\times10^{" in table
+        assert [line.partition(" & ")[0] for line in table.splitlines() if line.startswith("OIGH")] == [
+            "OIGH",
+            "OIGH (no suppression)",
+        ]
+
+
+def check_columns(table: str) -> None:
+    """The parts that LaTeX stops at: as many cells in each row as columns, and each brace and dollar closed."""
+    (columns,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", table)
+    assert table.count(r"\end{tabular}") == table.count(r"\end{table}") == 1
+    for row in re.findall(r"(.*) \\\\\n", table):
+        spans = sum(int(number) - 1 for number in re.findall(r"\\multicolumn\{(\d+)\}", row))
+        assert len(re.split(r"(?<!\\)&", row)) + spans == len(columns)
+        assert not re.search(r"(?<!\\)[%#]", row)
+    bare = re.sub(r"\\[{}$]", "", table)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
 
 
 def test_a_stopped_grid_goes_on(grid: Path, tmp_path: Path) -> None:

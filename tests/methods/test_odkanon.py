@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import oracle
 from odkanon import Release, Rule, read_matrix
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import AXES
-from worlds.records import World, budgets, limits_of, rules, worlds
+from worlds.records import World, budgets, cells, limits_of, od_of_trips, path_to_root, rules, worlds
 from worlds.tries import tries
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -90,6 +92,56 @@ def test_equals_the_naive_version(
         (oracle.name(o), oracle.name(d)): (mass.trips, mass.weight, len(mass.persons))
         for (o, d), mass in expected.classes.items()
     }
+
+
+def test_differs_from_the_plain_algorithm_by_the_flow_that_goes_with_too_small_a_residual() -> None:
+    """docs/methods.md and docs/differences.md: the only difference to Algorithms 1 to 3, and how often it occurs."""
+    rng, ids, worlds, differing = random.Random(7), cells("Paris", 10), 0, 0
+    path = partial(path_to_root, resolution=10)
+    while worlds < 100:
+        places = ids[: rng.choice([5, 9, 17])]
+        trips = [
+            oracle.Trip(rng.choice(places), rng.choice(places), Fraction(1), "p") for _ in range(rng.randint(10, 80))
+        ]
+        k, pairs = rng.randint(2, 6), oracle.pairs_of(trips)
+        rule = Rule(trips=k)
+        plain = oracle.odkanon(
+            pairs,
+            path,
+            limits_of(rule),
+            suppress="before",
+            budget=Fraction(1, 10),
+            of="rows",
+            levels=1,
+            complementary=False,
+        )
+        if plain is None:
+            continue
+        worlds += 1
+        world = World(trips, od_of_trips(trips), path)
+        release = anonymize(world.od, rule, suppress="before", budget=0.1, levels=1)
+        also = _suppressed(world, release) - plain.suppressed
+        residual = sum(pairs[pair].trips for pair in plain.suppressed)
+        assert bool(also) == (0 < residual < k)
+        differing += bool(also)
+        if not also:
+            assert _trips(release) == _by_name(plain)
+        elif release.refusal is None:
+            (gone,) = set(_by_name(plain).items()) - set(_trips(release).items())
+            assert _trips(release) == {zones: mass for zones, mass in _by_name(plain).items() if zones != gone[0]}
+            assert gone[1] == min(_by_name(plain).values())
+            assert gone[1] == sum(pairs[pair].trips for pair in also)
+        else:
+            assert len(plain.classes) == 1
+    assert differing == 32  # as docs/differences.md has it
+
+
+def _trips(release: Release) -> dict[tuple[str, str], int]:
+    return {zones: trips for zones, (trips, _, _) in _classes(release).items()}
+
+
+def _by_name(outcome: oracle.Outcome) -> dict[tuple[str, str], int]:
+    return {(oracle.name(o), oracle.name(d)): mass.trips for (o, d), mass in outcome.classes.items()}
 
 
 def _classes(release: Release) -> dict[tuple[str, str], tuple[int, Fraction, int]]:

@@ -43,10 +43,10 @@ def registered() -> Iterator[Metric]:
 def check_columns(headings: tuple[str, ...]) -> None:
     found = compare(FLOWS, ["odkanon", "oigh-no-budget"], k=10, budget=0.2, hierarchy=TREE)
     assert found.to_arrow().column("largest").to_pylist() == [16.0, 20.0]
-    [table] = [table for table in found.tables if "Results on the whole" in table.caption]
+    [table] = [table for table in found.tables if "on the whole dataset" in table.caption]
     assert table.headings == headings
     assert [row[-1] for row in table.rows] == ["16.0", "20.0"]
-    assert "Largest class" in table.to_latex()
+    assert "Largest class" in table.to_markdown()
 
 
 HEADINGS = (

@@ -13,9 +13,12 @@ import pyarrow.parquet
 
 import odkanon
 from cli.runner import odkanon as command
-from odkanon import InputError, compare, explain_release, make_survey
+from odkanon import InputError, compare, explain_release, make_survey, read_area, read_trips
+from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.study.comparison import MethodComparison
-from odkanon.study.experiment import find_row
+from odkanon.study.experiment import Experiment, GridCell, find_row
+from odkanon.study.figures import draw_targets
+from odkanon.study.tables import PaperTable
 from worlds.matrices import town
 
 METHODS = ["odkanon", "oigh-no-budget"]
@@ -61,6 +64,27 @@ def test_tables_are_those_of_the_command(found: MethodComparison, tmp_path: Path
     assert {path.name for path in (tmp_path / "tables").iterdir()} >= {"tables.md", "tables.tex", "tables.csv"}
     assert "**Table 2. " in (tmp_path / "tables" / "tables.md").read_text()
     assert [use for use, *_ in found.recommendations(found.targets[0])]
+
+
+def test_latex_escapes_names_and_reasons() -> None:
+    rows = (("50%_{a}\\b", "x & y~^", "1 x 10^6"), ("50%_{a}\\b", "z", "refused: too few"))
+    latex = PaperTable(None, "By my_attribute.", "x", ("Method", "My_attribute", "C_DM"), ("C_DM",), rows).to_latex()
+    assert r"\caption{By my\_attribute.}" in latex
+    assert r"50\%\_\{a\}\textbackslash{}b & x \& y\textasciitilde{}\textasciicircum{} & $1\times10^{6}$ \\" in latex
+    assert r" & z & \multicolumn{1}{c}{N/A} \\" in latex
+
+
+def test_the_picture_shows_the_variant_of_the_paper_and_labels_it(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    centre = read_area(",".join(CENTRAL_CELLS))
+    experiment = Experiment(read_trips(make_survey()), rows=("odkanon-published", "odkanon"), within=centre)
+    assert draw_targets(experiment, tmp_path / "zones.svg") is None
+    picture = (tmp_path / "zones.svg").read_text()
+    zones = {outcome.cell: outcome.origins for outcome in (run() for _, run in experiment.run({}))}
+    for target in ("participants", "population"):
+        published, ours = (zones[GridCell("whole", "whole", target, row)] for row in experiment.rows)
+        assert published != ours
+        assert f"ODkAnon as published, {target}: {published} origin zones" in picture
 
 
 def test_a_logged_comparison_resumes(trips: Path, tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def written(value: float | None) -> str:
 
 
 def test_every_cell_of_the_tables_is_the_number_of_its_outcome(outcomes: list[Outcome]) -> None:
-    tables = {table.caption.partition(". ")[0]: table for table in paper_tables(outcomes)}
+    tables = {table.title.partition(". ")[0]: table for table in paper_tables(outcomes)}
     assert list(tables) == [f"Table {number}" for number in (3, 4, 5, 6, 7, 8, 9, 10, 11)]
     number = 4
     for dimension in ("whole", "sex"):
@@ -328,13 +328,13 @@ def test_every_cell_of_the_tables_is_the_number_of_its_outcome(outcomes: list[Ou
     whole = [outcome for outcome in outcomes if outcome.cell.dimension == "whole"]
     assert [row[:2] for row in privacy] == [(find_row(o.cell.row).title, o.cell.target) for o in whole]
     for row, outcome in zip(privacy, whole, strict=True):
-        told = [outcome.privacy[measure] for measure in ("trips", "weight", "persons")]
-        assert list(row[2::2]) == [f"{each['min']:,.0f}" for each in told]
-        assert list(row[3::2]) == [f"{each['below']:,} of {outcome.classes:,}" for each in told]
+        reports = [outcome.privacy[measure] for measure in ("trips", "weight", "persons")]
+        assert list(row[2::2]) == [f"{each['min']:,.0f}" for each in reports]
+        assert list(row[3::2]) == [f"{each['below']:,} of {outcome.classes:,}" for each in reports]
 
 
 def _check_table(table: PaperTable, outcomes: list[Outcome], dimension: str, target: str, measure: str) -> None:
-    assert f"protecting the {target}, metrics on the {MEASURES[measure]}" in table.caption
+    assert f"protecting the {target}, calculating metrics on the {MEASURES[measure]}." in table.title
     titles = {find_row(name).title: name for name in PAPER_ROWS}
     assert list(dict.fromkeys(titles[row[0]] for row in table.rows)) == list(PAPER_ROWS)
     for row in table.rows:
@@ -385,7 +385,7 @@ def test_the_long_table_has_the_same_numbers(outcomes: list[Outcome]) -> None:
 
 def test_the_table_of_people_counts_every_person_once(experiment: Experiment, outcomes: list[Outcome]) -> None:
     table = paper_tables(outcomes, experiment)[0]
-    assert table.caption.startswith("Table 2. ")
+    assert table.title.startswith("Table 2. ")
     assert [row[1] for row in table.rows] == ["whole", "Man", "Woman"]
     for row in table.rows:
         rows = of_segment(row[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import h3
@@ -93,12 +93,13 @@ def h3_worlds(draw: st.DrawFn) -> World:
     places = draw(st.sampled_from([["Paris"], ["Paris", "Turin"], ["New York", "Sydney"]]))
     ids = [cell for place in places for cell in cells(place, resolution)]
     trips = draw(trips_between(ids))
+    return World(trips, od_of_trips(trips), partial(path_to_root, resolution=resolution))
 
-    def path(leaf: Any) -> list[oracle.Node]:
-        own = [(level, h3.str_to_int(h3.cell_to_parent(leaf, resolution - level))) for level in range(resolution + 1)]
-        return [*own, (resolution + 1, 0)]
 
-    return World(trips, od_of_trips(trips), path)
+def path_to_root(leaf: Any, *, resolution: int) -> list[oracle.Node]:
+    """The ancestors of a cell, from itself to the world."""
+    own = [(level, h3.str_to_int(h3.cell_to_parent(leaf, resolution - level))) for level in range(resolution + 1)]
+    return [*own, (resolution + 1, 0)]
 
 
 @st.composite

@@ -93,7 +93,10 @@ def _draw(panel: Any, rows: list[TradeoffRow], metric: Metric) -> None:
 
 
 def draw_targets(experiment: Experiment, target: Path) -> str | None:
-    """Draw ODkAnon's zones for each target of an experiment side by side; return the reason if there is no picture."""
+    """Draw the origin zones of ODkAnon as published for each target, as the paper does.
+
+    Returns the reason if there is no picture.
+    """
     whole = experiment.whole
     if find_spec("matplotlib") is None:
         return "pictures need matplotlib: pip install 'odkanon[plot]'"
@@ -102,9 +105,9 @@ def draw_targets(experiment: Experiment, target: Path) -> str | None:
     with TemporaryDirectory() as folder:
         saved = []
         for name, rule in experiment.rules().items():
-            release = anonymize(whole, rule, method="odkanon", budget=experiment.budget)
+            release = anonymize(whole, rule, method="odkanon", suppress="before", budget=experiment.budget)
             if release.refusal is None:
-                saved.append(release.save(Path(folder) / name))
+                saved.append(release.save(Path(folder) / f"ODkAnon as published, {name}"))
         if saved:
-            write_picture(saved, target)
-    return None if saved else "nothing can be published under the rules"
+            write_picture(saved, target, paper=len(saved) == 2)
+    return None if saved else "ODkAnon as published can publish nothing under these rules"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -20,46 +20,81 @@ FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
 """The numbers of the paper's tables: two targets x two perspectives for each segmentation."""
 _MEASURES = {"trips": "participants", "weight": "population"}
 _HEADINGS = ("C_DM", "C_AVG", "G", "E", "G at best", "CPC 2 km", "CPC 4 km", "Suppressed", "Time (s)")
-_LATEX_HEADINGS = (
-    *("$C_{DM}$", "$C_{AVG}$", r"$\bar{G}$", "$E$", r"$\bar{G}$ at best", "CPC 2 km", "CPC 4 km"),
-    *("Suppressed", "Time (s)"),
-)
+_LATEX_HEADINGS = {
+    "C_DM": "$C_{DM}$",
+    "C_AVG": "$C_{AVG}$",
+    "G": r"$\bar{G}$",
+    "E": "$E$",
+    "k_dataset": "$k_{dataset}$",
+    "k_population": "$k_{population}$",
+}
+_LATEX_CHARACTERS = {special: "\\" + special for special in "%_&#${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    ">": r"\textgreater{}",
+    "<": r"\textless{}",
+}
+_PAPER_WORDS = {"category": "socio-professional category"}
+_REFUSED = "refused: "
+_LABEL_WORDS = {"category": "cat", "participants": "dataset"}
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table: a caption, headings, and rows of text."""
+    """One table: its number in the paper, caption, label, headings, and rows of text.
 
+    Attributes
+    ----------
+    paper_headings : tuple of str
+        The columns of the paper's own table after those that name a row; LaTeX has no others.
+    """
+
+    number: int | None
     caption: str
+    label: str
     headings: tuple[str, ...]
+    paper_headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def title(self) -> str:
+        """The caption with the number of the paper's table."""
+        return self.caption if self.number is None else f"Table {self.number}. {self.caption}"
 
     def to_markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [f"**{self.caption}**", "", _line(self.headings), _line(["---"] * len(self.headings))]
+        lines = [f"**{self.title}**", "", _line(self.headings), _line(["---"] * len(self.headings))]
         return "\n".join([*lines, *(_line(row) for row in self.rows), ""])
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX."""
-        columns = "ll" + "r" * (len(self.headings) - 2)
-        headings = [_latex(dict(zip(_HEADINGS, _LATEX_HEADINGS, strict=True)).get(h, h)) for h in self.headings]
-        body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in self.rows)
-        return "\n".join(
-            [
-                r"\begin{table}[ht]",
-                r"\centering",
-                rf"\caption{{{_latex(self.caption)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\hline",
-                " & ".join(headings) + r" \\",
-                r"\hline",
-                body,
-                r"\hline",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
+        """Return the table as LaTeX, with the columns, caption and label of the paper's."""
+        named = [at for at, heading in enumerate(self.headings[:2]) if heading != WHOLE.capitalize()]
+        columns = named + [self.headings.index(heading) for heading in self.paper_headings]
+        titles = [
+            _LATEX_HEADINGS.get(heading, _latex(heading)) if at else "" for at, heading in enumerate(self.headings)
+        ]
+        caption = _latex(self.caption)
+        if any("Mondrian" in row[0] for row in self.rows) and "E" in self.paper_headings:
+            caption += r" $\bar{G}$ and $E$ are not defined for Mondrian."
+        lines = [
+            r"\begin{table}[ht]",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{{'l' * len(named)}{'r' * len(self.paper_headings)}}}",
+            r"\hline",
+            " & ".join(rf"\multicolumn{{1}}{{c}}{{{titles[at]}}}" if at > 1 else titles[at] for at in columns) + r" \\",
+            r"\hline",
+        ]
+        groups = [list(rows) for _, rows in groupby(self.rows, key=lambda row: row[0])]
+        for number, rows in enumerate(groups):
+            # A method is named once, above its segments, as in the paper.
+            lines += [r"\hline"] * (number > 0 and len(groups) < len(self.rows))
+            lines += [
+                _latex_row((row[0] if first else "", *row[1:]), columns, len(named))
+                for row, first in zip(rows, [True] + [False] * (len(rows) - 1), strict=True)
             ]
-        )
+        return "\n".join([*lines, r"\hline", r"\end{tabular}", rf"\label{{tab:{self.label}}}", r"\end{table}", ""])
 
 
 def count_participants(
@@ -108,8 +143,8 @@ def paper_tables(outcomes: Sequence[Outcome], experiment: Experiment | None = No
     >>> from odkanon.study.experiment import Experiment
     >>> grid = Experiment(read_trips(make_survey()), k=10, budget=0.1, dimensions=(), rows=("oigh",), resolution=7)
     >>> outcomes = [run() for _, run in grid.run({})]
-    >>> [table.caption for table in paper_tables(outcomes)][:1]
-    ['Table 3. Smallest class from each perspective, and classes below k.']
+    >>> [table.title for table in paper_tables(outcomes)][:1]
+    ['Table 3. k-anonymity property computed in different scenarios.']
     """
     dimensions = list(dict.fromkeys(outcome.cell.dimension for outcome in outcomes))
     tables = []
@@ -142,8 +177,9 @@ def _participants_table(experiment: Experiment) -> PaperTable:
         counts = count_participants(trips, experiment.resolution, experiment.within)
         cells = ["-" if count is None else f"{count:,.0f}" for count in counts]
         rows.append(("-" if dimension == WHOLE else dimension, label, *cells))
-    caption = f"Table {PARTICIPANTS_TABLE}. Participants, and the people that they represent."
-    return PaperTable(caption, ("By", "Segment", "Participants", "People represented", "Trips", "Cells"), tuple(rows))
+    headings = ("By", "Segment", "Participants", "People represented", "Trips", "Cells")
+    caption = "Participants, and the people that they represent."
+    return PaperTable(PARTICIPANTS_TABLE, caption, "1", headings, headings[2:], tuple(rows))
 
 
 def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
@@ -156,17 +192,24 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
         rows.append(
             (find_row(outcome.cell.row).title, format_target(outcome.cell.target), *_or_refusal(outcome, cells))
         )
-    headings = ("Method", "Protected", "k_dataset", "below", "k_population", "below", "k_persons", "below")
-    caption = f"Table {PRIVACY_TABLE}. Smallest class from each perspective, and classes below k."
-    return PaperTable(caption, headings, tuple(rows))
+    headings = (
+        "Method",
+        "Protected",
+        *(h for who in ("dataset", "population", "persons") for h in (f"k_{who}", "below k")),
+    )
+    caption = "k-anonymity property computed in different scenarios."
+    kept = ("k_dataset", "k_population")
+    return PaperTable(PRIVACY_TABLE, caption, "whole-dataset-anonymity", headings, kept, tuple(rows))
 
 
 def _utility_table(
     outcomes: Sequence[Outcome], dimension: str, target: str, measure: str, number: int | None
 ) -> PaperTable:
-    where = "on the whole dataset" if dimension == WHOLE else f"segmenting on {dimension}"
-    label = "" if number is None else f"Table {number}. "
-    caption = f"{label}Results {where}, protecting the {format_target(target)}, metrics on the {_MEASURES[measure]}."
+    where = "on the whole dataset" if dimension == WHOLE else f"segmenting on {_PAPER_WORDS.get(dimension, dimension)}"
+    caption = (
+        f"Result comparison {where}, protecting the {format_target(target)}, "
+        f"calculating metrics on the {_MEASURES[measure]}."
+    )
     rows = []
     order, extra = list(dict.fromkeys(outcome.cell.row for outcome in outcomes)), extra_metrics()
     for outcome in sorted(outcomes, key=lambda o: order.index(o.cell.row)):
@@ -179,13 +222,15 @@ def _utility_table(
         names = (find_row(outcome.cell.row).title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_refusal(outcome, cells)))
     headings = ("Method", dimension.capitalize(), "Zones", *_HEADINGS, *(metric.title for metric in extra))
-    return PaperTable(caption, headings, tuple(rows))
+    kept = _HEADINGS[:4] + (("Time (s)",) if dimension == WHOLE else ())
+    label = "-".join(_LABEL_WORDS.get(word, word) for word in (dimension, *target.split("+"), _MEASURES[measure]))
+    return PaperTable(number, caption, label, headings, kept, tuple(rows))
 
 
 def _or_refusal(outcome: Outcome, cells: Sequence[str]) -> tuple[str, ...]:
     if outcome.refusal is None:
         return tuple(cells)
-    return (f"refused: {outcome.refusal}", *[""] * (len(cells) - 1))
+    return (f"{_REFUSED}{outcome.refusal}", *[""] * (len(cells) - 1))
 
 
 def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
@@ -225,15 +270,20 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 
+def _latex_row(row: Sequence[str], columns: Sequence[int], named: int) -> str:
+    """Return a row of LaTeX; a refused run is N/A, as in the paper."""
+    cells = [_latex(row[at]) for at in columns]
+    if any(cell.startswith(_REFUSED) for cell in row):
+        cells[named:] = [rf"\multicolumn{{{len(columns) - named}}}{{c}}{{N/A}}"]
+    return " & ".join(cells) + r" \\"
+
+
 def _latex(text: str) -> str:
-    if "$" in text:
-        return text
     mantissa, times, exponent = text.partition(" x 10^")
     if times:
         return rf"${mantissa}\times10^{{{exponent}}}$"
-    for special in "%_&#":
-        text = text.replace(special, "\\" + special)
-    return text.replace(">=", r"$\ge$").replace(" x ", r" $\times$ ")
+    escaped = "".join(_LATEX_CHARACTERS.get(character, character) for character in text)
+    return escaped.replace("k-anonymity", "$k$-anonymity")
 
 
 def _c_dm(value: float | None) -> str:
