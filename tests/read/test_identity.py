@@ -1,4 +1,4 @@
-"""Ids that can be spelled in one way only are looked at no further, and that changes nothing."""
+"""Ids in canonical form are looked at no further, and that changes nothing."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ SIGNS = [
     "x",
     "U",
     "Z",
+    "\u03a3",
+    "\u03c2",
     "-",
     "_",
     ".",

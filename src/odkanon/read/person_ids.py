@@ -84,8 +84,8 @@ def value_text(column: str) -> str:
 def contributor_text(column: str) -> str:
     """Return the SQL of the id of a person or household in canonical form; NULL where it is missing.
 
-    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in accents or width, and hexadecimal ids
-    that differ in case, braces, a leading ``0x`` or the dashes of a UUID.
+    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in case, accents or width, and
+    hexadecimal ids that differ in braces, a leading ``0x`` or the dashes of a UUID.
     """
     text = _folded(as_text(column))
     no_id = ", ".join(quote_text(word) for word in NO_ID)
@@ -96,14 +96,18 @@ def contributor_text(column: str) -> str:
         f"THEN coalesce(nullif(concat('-', regexp_extract({text}, '{_BELOW}', 1)), '-0'), '0') "
         f"WHEN regexp_matches({text}, '{_POWER}') "
         f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
-        f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) ELSE {text} END"
+        f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) "
+        f"ELSE lower(upper({text})) END"
     )
-    return _unless_canonical(column, f"coalesce(nullif(regexp_extract({text}, '{_ABOVE}', 1), ''), {other})")
+    number = f"coalesce(nullif(regexp_extract({text}, '{_ABOVE}', 1), ''), {other})"
+    return _unless_canonical(column, number, "lower({})")
 
 
 def is_canonical(texts: pa.Array) -> bool:
-    """Return whether all of some ids, none of them missing, are in canonical form."""
-    return bool(pc.all(pc.match_substring_regex(texts.cast(pa.string()), _CANONICAL)).as_py())
+    """Return whether all of some ids, none of them missing, are in canonical form and in lower case."""
+    plain = texts.cast(pa.string())
+    canonical = pc.and_not(pc.match_substring_regex(plain, _CANONICAL), pc.match_substring_regex(plain, "[A-Z]"))
+    return bool(pc.all(canonical).as_py())
 
 
 def contributor_numbers(contributors: pa.Array) -> Codes:
@@ -124,7 +128,7 @@ def as_text(column: str) -> str:
     return f"CAST({quote_name(column)} AS VARCHAR)"
 
 
-def _unless_canonical(column: str, normalized: str) -> str:
-    """Return the SQL of a text as it is if it is canonical, which is fast and the usual case, else normalized."""
+def _unless_canonical(column: str, normalized: str, canonical: str = "{}") -> str:
+    """Return the SQL of a text that is canonical, which is fast and the usual case, else of the normalized one."""
     text = as_text(column)
-    return f"CASE WHEN regexp_matches({text}, '{_CANONICAL}') THEN {text} ELSE {normalized} END"
+    return f"CASE WHEN regexp_matches({text}, '{_CANONICAL}') THEN {canonical.format(text)} ELSE {normalized} END"

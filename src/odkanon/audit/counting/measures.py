@@ -71,9 +71,9 @@ _PLAIN = unicodedata.normalize("NFKC", _WIDE) + "0123456789" * 3 + "-----"
 def person_sql(column: str) -> str:
     """Return the SQL for the canonical form of a person's id; NULL if it is missing.
 
-    Ids that differ only in invisible or surrounding space, in accents, dashes or width, in the format of a number
-    (``7``, ``7.0``, ``+7``, ``7e+00``) or in the case and framing of hexadecimal digits are the same: taking two
-    persons for one errs on the safe side, taking one for two does not.
+    Ids that differ only in case, in invisible or surrounding space, in accents, dashes or width, in the format of a
+    number (``7``, ``7.0``, ``+7``, ``7e+00``) or in the framing of hexadecimal digits are the same: taking two persons
+    for one errs on the safe side, taking one for two does not.
     """
     written = f"CAST({column} AS VARCHAR)"
     narrow = f"translate({written}, {quote_text(_OTHERS)}, {quote_text(_PLAIN)})"
@@ -90,5 +90,5 @@ def person_sql(column: str) -> str:
         f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
         f"WHEN regexp_full_match({text}, '{_UUID}') "
         f"THEN lower(replace(regexp_extract({text}, '^{_UUID}$', 2), '-', '')) "
-        f"WHEN regexp_full_match({text}, '{_HEX}') THEN {digits} ELSE {text} END"
+        f"WHEN regexp_full_match({text}, '{_HEX}') THEN {digits} ELSE lower(upper({text})) END"
     )
