@@ -1,21 +1,30 @@
-"""The progress that a terminal shows during long work: the current stage, the share done and the time left."""
+"""Progress of long work: a bar on a terminal, lines of JSON for a program that asked for ``--json``."""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
-from odkanon.cli.console import stderr
+from odkanon.cli.console import console, stderr
 from odkanon.core.progress import counted, current_progress
 
 STEPS = 1000
 """The resolution of the bar."""
+INTERVAL = 1.0
+"""Seconds between two lines of JSON; work that takes less has none."""
 
 
 @contextmanager
 def stages() -> Iterator[Callable[[str], None]]:
-    """Show the current stage, on terminals only; call the yielded function when a stage begins."""
+    """Show the current stage on a terminal or as JSON; call the yielded function when a stage begins."""
+    if console.document is not None and not stderr.quiet:
+        with _json_lines() as stage:
+            yield stage
+        return
     if not stderr.is_terminal or stderr.quiet:
         yield lambda text: None
         return
@@ -26,6 +35,29 @@ def stages() -> Iterator[Callable[[str], None]]:
             bar.update(task, description=f"{text} ...")
 
         yield stage
+
+
+@contextmanager
+def _json_lines() -> Iterator[Callable[[str], None]]:
+    """Write ``{"stage": ..., "share": ...}`` to standard error each second if something has changed."""
+    done, stages = Event(), ["starting"]
+
+    def write() -> None:
+        last = None
+        while not done.wait(INTERVAL):
+            share = current_progress()
+            line = json.dumps({"stage": stages[-1], "share": None if share is None else round(share, 2)})
+            if line != last:
+                print(line, file=sys.stderr, flush=True)
+            last = line
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield stages.append
+    finally:
+        done.set()
+        writer.join()
 
 
 @contextmanager
