@@ -49,17 +49,12 @@ PENDING = frozenset(
     {
         "audit",
         "core",
-        "engine",
-        "errors",
         "evidence",
         "linked",
-        "methods",
+        "methods/cascade",
         "model",
         "publish",
-        "quality",
         "release_format",
-        "study",
-        "zoning",
     }
 )
 """Folders of the package, and pages, that are still to be rewritten."""
@@ -113,7 +108,8 @@ def words_of(text: str) -> set[str]:
 
 
 def folder_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    parts = path.relative_to(SOURCE).parts
+    return "methods/cascade" if parts[:2] == ("methods", "cascade") else parts[0].removesuffix(".py")
 
 
 @pytest.mark.parametrize("folder", sorted({folder_of(path) for path in SOURCE.rglob("*.py")} - PENDING))

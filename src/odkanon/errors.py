@@ -16,8 +16,8 @@
       RefusedError               nothing may be published under the rule
       UnsafeReleaseError         a bug that would have published too much
 
-Every message says what was wrong and what to do about it. Sentences that recur are named constructors here; only what
-is said once is worded where it is raised.
+Every message names the problem and what to do about it. Sentences that recur are named constructors here; others are
+worded where they are raised.
 """
 
 import errno
@@ -55,7 +55,7 @@ class UnknownNameError(InputError):
 
     @classmethod
     def among(cls, what: str, name: object, known: Iterable[object], *, listed: bool = True) -> Self:
-        """Return the error for an unknown name, with the nearest known one and, unless told otherwise, all of them."""
+        """Return the error for an unknown name, with the nearest known one and, by default, all of them."""
         names = [str(each) for each in known]
         choose = f"; choose from {', '.join(names)}" if listed and names else ""
         return cls(f"unknown {what} {name!r}{nearest(str(name), names)}{choose}")
@@ -159,11 +159,11 @@ class ReleaseWarning(UserWarning):
 
 UNEXPECTED = "this was not expected"
 SHOW = "ODKANON_TRACEBACK"
-"""Set by whoever wants to see where the program stopped, with lines of code; values are not shown even then."""
+"""An environment variable that adds a traceback with lines of code to unexpected errors; values are never printed."""
 
 
 def unexpected(error: BaseException) -> str:
-    """Return what to say of an error that nobody thought of: where it happened, and no values, which may be people."""
+    """Return the message for an unexpected error: where it happened, and no values, which may be personal data."""
     if os.environ.get(SHOW):
         traceback.print_tb(error.__traceback__)
     frames = [(str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -175,7 +175,7 @@ def unexpected(error: BaseException) -> str:
 
 
 def is_disk_full(error: Exception) -> bool:
-    """Tell whether a disk was full, whichever library says so."""
+    """Return whether an error of any library means that a disk is full."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return any(words in str(error).lower() for words in ("no space left", "quota exceeded"))

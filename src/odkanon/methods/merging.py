@@ -30,7 +30,7 @@ _STRIDE = 0.98
 """How many of the classes that there can be are left, at most, at the next step that is looked at in turn."""
 
 _PROBES = 50
-"""How many of them are enough to tell what would do, where none is good."""
+"""How many of them are enough to estimate a sufficient budget where none is feasible."""
 
 BALANCE = 0.03
 """How far the ratio of origin to destination zones may drift before one axis is favoured."""

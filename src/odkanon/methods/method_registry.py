@@ -23,33 +23,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """What is known of a method without running it.
+    """The description of a method.
 
     Attributes
     ----------
     name : str
-        As it is asked for.
+        The name by which it is requested.
     title : str
-        As people call it.
+        The name in tables and texts.
     hint : str
-        What it does, in a few words.
+        A description in a few words.
     home : callable or str
-        The function itself, ``(matrix, rule, *, ...) -> Release``, or where it is: ``package.module:function``,
-        imported on first use.
+        The function ``(matrix, rule, *, ...) -> Release``, or its place ``package.module:function``, imported on first
+        use.
     any_engine : bool
-        Whether it never looks at a pair, and so runs wherever the pairs are; for others they are fetched into memory.
+        Whether it needs only the queries of an engine, and so runs on all of them; for others pairs are fetched into
+        memory.
     needs_cells, needs_shapes : bool
-        Whether it only works on H3 cells, or only where it is known where zones lie.
+        Whether it works on H3 cells only, or only where the outlines of zones are known.
     overlaps : bool
-        Whether zones of one axis may overlap, because they depend on the other end.
+        Whether zones of one axis may overlap because they depend on the other end.
     nested : bool
-        Whether a flow may lie in another, and then tells only what the finer one does not.
+        Whether a flow may lie in another; the coarser one then lists only trips that the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
     slow : bool
         Whether it may take longer than a slider allows.
     thresholds_only : str or None
-        Why it can keep no rule that asks for more than thresholds, where it cannot.
+        The reason why it cannot keep the constraints of a rule, if it cannot.
     """
 
     name: str
@@ -76,12 +77,12 @@ class Method:
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """What it takes besides a matrix and a rule."""
+        """The names of its options."""
         own = tuple(signature(self.function).parameters)[2:]
         return (*own, "steps") if self.on_tree else own
 
     def suits(self, tree: Hierarchy) -> bool:
-        """Tell whether it works on the leaves of a tree."""
+        """Return whether it works on the leaves of a tree."""
         if tree.resolution is not None:
             return True
         return not self.needs_cells and (bool(tree.outlines) or not self.needs_shapes)
@@ -148,7 +149,7 @@ METHODS = Registry(
             any_engine=True,
             overlaps=True,
             nested=True,
-            thresholds_only="a row that is held back because of one person would tell of that person",
+            thresholds_only="a row that is withheld because of one person would disclose that person",
         ),
         Method(
             "treecut",
@@ -173,7 +174,7 @@ DEFAULT_METHOD = "odkanon"
 CUBE_METHOD = "cascade"
 """The method that publishes by attributes."""
 ONE_LEVEL = "oigh"
-"""The method of uniform levels, which can be told the level."""
+"""The method of uniform levels, which accepts a level."""
 
 
 @overload
@@ -206,9 +207,9 @@ def register_method(
         A description, or a function ``(matrix, rule, *, option=default, ...) -> Release``, usually by way of
         `Release.from_labels`; without it, a decorator for such a function is returned.
     name : str
-        What the method is called by; by default the name of the function, with hyphens.
+        The name; by default the name of the function, with hyphens.
     title, hint : str
-        What tables call it, and what it does in a few words; by default the name and nothing.
+        The name in tables, and a description in a few words; by default the name and nothing.
     overlaps : bool
         Whether the zones of one axis may overlap, because they depend on the other end.
 
@@ -239,19 +240,18 @@ def register_method(
 
 
 def describe_methods() -> str:
-    """Return one sentence that tells all methods apart, for help texts."""
-    told = [f"{each.name} ({each.hint}{'; slower' if each.slow else ''})" for each in METHODS.values()]
-    return ", ".join(told) + "."
+    """Return one sentence about all methods, for help texts."""
+    return ", ".join(f"{each.name} ({each.hint}{'; slower' if each.slow else ''})" for each in METHODS.values()) + "."
 
 
 def is_nested(name: str) -> bool:
-    """Return whether the rows of a method nest; False for a name that is no method's, such as ``zones``."""
+    """Return whether the rows of a method nest; False for an unknown name, such as ``zones``."""
     method = METHODS.get(name)
     return method is not None and method.nested
 
 
 def words_for(name: str) -> dict[str, str]:
-    """Return how people call a method and what it does; a name that is no method's, such as ``zones``, is its title."""
+    """Return the title and the hint of a method; an unknown name, such as ``zones``, is its own title."""
     known = METHODS.get(name)
     return {"title": name, "hint": ""} if known is None else {"title": known.title, "hint": known.hint}
 
@@ -268,13 +268,13 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     method : str
         One of `METHODS`.
     **options
-        What the method takes besides, such as ``budget=0.10``; for methods on trees also ``steps="fine"``, two more
+        Options of the method, such as ``budget=0.10``; for methods on trees also ``steps="fine"``, two more
         levels between H3 cells and their parents.
 
     Returns
     -------
     Release
-        Where the rule cannot be met it is empty, and ``refusal`` says why.
+        Empty if the rule cannot be met; ``refusal`` then has the reason.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
-    from odkanon.methods.common import with_steps  # which needs numpy, and help does without
+    from odkanon.methods.common import with_steps  # imports numpy, which help does not need
 
     chosen = METHODS[method]
     if options.get("symmetric") and "symmetric" not in chosen.options:

@@ -89,7 +89,7 @@ def odkanon(
 
 
 def refusal(left: Totals | ODMatrix, rule: Rule) -> str:
-    """Say why nothing can be published of what is left."""
+    """Return the reason why nothing can be published of the remaining trips."""
     return (
         f"even with all {left.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
         "lower the thresholds, raise the budget, or bring more data"

@@ -122,7 +122,7 @@ class Levels:
         return int(sum(volume * volume for volume in published)) + int(volumes.sum()) * suppressed
 
     def better(self, other: Levels | None) -> bool:
-        """Tell whether this pair of levels is to be preferred."""
+        """Return whether this pair of levels is preferable."""
         if other is None or self.g != other.g:
             return other is None or self.g < other.g
         mine = (self.c_dm, self.origin + self.destination, self.origin)
@@ -177,7 +177,7 @@ def same_levels(
 
 
 def _refusal(engine: Engine, level: int, limits: tuple[Rule, Budget, int], parameters: dict[str, object]) -> str:
-    """Say how much is missing at the one level that was asked for."""
+    """Return the reason why nothing can be published at the requested level."""
     rule, budget, allowance = limits
     cuts = level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level)
     lost = budget.mass(engine.coarsen(*cuts).totals_below(rule))

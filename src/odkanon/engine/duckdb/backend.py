@@ -109,7 +109,7 @@ class DuckDb:
         try:
             self.register(name, pa.RecordBatchReader.from_batches(schema, watched()))
         except (InputError, duckdb.Error):
-            if failed:  # more telling than DuckDB's own error, which only reports that its input ended
+            if failed:  # DuckDB's own error only reports that its input ended
                 raise failed[0] from None
             raise
         return StoredTable(self, name)

@@ -209,7 +209,7 @@ def _frame_input(
 def is_text(source: str | Path) -> bool:
     """Return whether a source is text rather than Parquet; raise if it is neither.
 
-    Remote sources are told apart by their names, local files by their first bytes.
+    The type of remote sources follows from their names, that of local files from their first bytes.
     """
     address = remote(source)
     if address is not None:

@@ -39,7 +39,7 @@ TARGET_FACTORS = tuple(2 ** (quarter / 4) for quarter in range(-2, 7))
 """Target volumes that are tried when none is given, as multiples of ``sqrt(k * |D|)``: from 0.71 to 2.83."""
 
 SPENT = (1.0, 0.5, 0.25, 0.1, 0.0)
-"""Parts of the budget that cuts may spend, where more has to go afterwards for what a rule asks besides thresholds."""
+"""Parts of the budget that cuts may spend where constraints of the rule suppress more afterwards."""
 
 
 def atg_soft(
@@ -117,7 +117,7 @@ class Solution:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What a release tells of how it was found."""
+        """The parameters that a release reports."""
         return {
             "target": self.target,
             "delta": self.choice.delta,

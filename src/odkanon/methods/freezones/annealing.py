@@ -105,7 +105,7 @@ def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
 
 
 def _resize(sheets: Sequence[Sheet], excess: float, multiplier: float) -> None:
-    """Merge zones while too much is suppressed, split zones while there is room; the first sheet says how."""
+    """Merge zones while too much is suppressed, split zones while there is room, both by the first sheet."""
     if excess > 0 and len(sheets[0].size) > 1:
         _merge(sheets, multiplier)
     elif excess < -0.03:
@@ -127,10 +127,10 @@ def _merge(sheets: Sequence[Sheet], multiplier: float) -> None:
 def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> Floats:
     """Return how much more the unions of pairs of rows cost than the rows."""
     price, size = sheet.counting.price, sheet.size
-    alone = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
+    separate = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
     union = sheet.matrix[:, first] + sheet.matrix[:, second]
-    together = price(union, (size[first] + size[second])[:, None] + sheet.width, multiplier).sum(axis=1)
-    return np.asarray(together - alone[first] - alone[second])
+    joined = price(union, (size[first] + size[second])[:, None] + sheet.width, multiplier).sum(axis=1)
+    return np.asarray(joined - separate[first] - separate[second])
 
 
 def _split(sheets: Sequence[Sheet]) -> None:

@@ -23,8 +23,8 @@ class Blocks:
 
     A block is the largest cell over a leaf that is neither too heavy nor too large. The parent of a block is filled
     up with its empty children, which belong to zones like all others: zones then have no holes, and the cells of a
-    zone do not tell which small cells were observed. How far they reach does not tell of few trips either: there are
-    enough in the parent of every block.
+    zone do not disclose which small cells were observed. Nor does their extent disclose a few trips: the parent of
+    every block has enough.
 
     Attributes
     ----------

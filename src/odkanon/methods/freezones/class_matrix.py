@@ -46,9 +46,9 @@ class Line:
 class Plan:
     """The flows between the blocks of both axes, and a zone for each block.
 
-    Heads do not add up, so a person or household counts as a share in each flow: 1 / (how many flows of the class name
-    it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are worked out afresh
-    for every sheet.
+    Contributors do not add up, so each counts as a share in each flow: 1 / (number of flows of the class that contain
+    it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are computed again for
+    every sheet.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Plan:
         return Sheet.of(self.counting, self.blocks[axis], zone, sizes, first, column, counts)
 
     def _shares(self, measure: str, line: Line, zone: Ints, partner: Ints) -> Floats:
-        """Return what each flow of a line has of the heads that its class counts."""
+        """Return the share that each flow of a line has in the contributors of its class."""
         contributions = self.flows.contributions[measure]
         class_of_flow = np.empty(len(self.flows), dtype=np.int64)
         class_of_flow[line.flow] = zone[line.own] * (int(partner.max()) + 1) + partner[line.other]
@@ -258,7 +258,7 @@ class Counting:
         return cls(names, thresholds, names.index(problem.measure), names.index(cost))
 
     def met(self, counts: Floats) -> Bools:
-        """Tell which classes meet the rule; the first dimension numbers the counts."""
+        """Return which classes meet the rule; the first dimension numbers the counts."""
         good: Bools = counts[self.thresholds[0][0]] >= self.thresholds[0][1]
         for which, least in self.thresholds[1:]:
             good = good & (counts[which] >= least)

@@ -127,7 +127,7 @@ def freezones(
 
 
 def _as_free(release: Release) -> Release:
-    """Return a release of cuts with zones told like free ones: which of the two it is says more than its rows."""
+    """Return a release of cuts in the form of free zones: which of the two it is would disclose more than its rows."""
     origins, destinations = (
         zones if zones.resolution is None else replace(zones, cells=tuple((name,) for name in zones.ids.tolist()))
         for zones in (release.origins, release.destinations)

@@ -126,9 +126,9 @@ def sweep(
 
 
 def may_leave(sheet: Sheet, moves: Moves) -> Bools:
-    """Tell where the neighbours of a block in its zone may hang together without it; `can_leave` knows for sure.
+    """Return where the neighbours of a block may stay connected in its zone without it; `can_leave` decides.
 
-    Without cycles, what hangs together has one link fewer than members; with cycles, more.
+    A connected graph has one link fewer than members without cycles, and more with them.
     """
     stays: Bools = moves.inside > 0
     if sheet.blocks.around:
@@ -156,7 +156,7 @@ def _compatible(sheet: Sheet, moves: Moves, order: Ints, busy: Bools) -> list[in
 
 
 def can_leave(sheet: Sheet, block: int, zone: int) -> bool:
-    """Whether the neighbours of a block in its zone hang together without it, so that the zone does too."""
+    """Return whether the neighbours of a block in its zone are connected without it, so that the zone is too."""
     home = sheet.zone
     residual = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
     if not residual:

@@ -26,7 +26,7 @@ _AROUND = 40
 
 @dataclass(frozen=True, eq=False)
 class Polygons:
-    """All leaves of a lookup table, observed or not, so that what a zone consists of tells of nobody.
+    """All leaves of a lookup table, observed or not, so that the composition of a zone discloses nothing.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class Segments:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a rule counts of each point, and how much of it either side of a cut needs.
+    """The masses of each point under a rule, and how much either side of a cut needs.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class Sums:
         What a cut should halve.
     additive : tuple of (array of int, int)
         Masses that add up, with their thresholds.
-    counts_distinct : tuple of (Visits, int)
-        Who takes part in which point, sorted by point, with the threshold on distinct heads.
+    counts_distinct : tuple of (Contributions, int)
+        The contributors to each point, sorted by point, with the threshold on their number.
     """
 
     volume: Ints
@@ -71,19 +71,19 @@ class Sums:
         return cls(getattr(flows, volume), additive, counts_distinct)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
-        """Tell which boxes have enough for two; a quick test that spares most boxes of the last rounds."""
+        """Return which boxes have enough for two; a quick test that excludes most boxes of the last rounds."""
         enough = boxes.sizes > 1
         for mass, threshold in self.additive:
             enough &= np.add.reduceat(mass[points], boxes.starts) >= 2 * threshold
         return enough
 
     def allowed(self, points: Ints, boxes: Segments) -> Bools:
-        """Tell for each position whether what lies up to it and what lies after it, in its box, meet the rule."""
+        """Return for each position whether the points up to it and those after it, in its box, both meet the rule."""
         left, right = self.enough(points, boxes)
         return left & right
 
     def enough(self, points: Ints, boxes: Segments) -> tuple[Bools, Bools]:
-        """Tell for each position whether what lies up to it meets the rule, and whether what lies after it does."""
+        """Return for each position whether the points up to it meet the rule, and whether those after it do."""
         sides = np.ones((2, len(points)), dtype=bool)
         for mass, threshold in self.additive:
             left, total = boxes.running(mass[points])
@@ -106,9 +106,9 @@ class Sums:
 
 
 def _contributors_on_sides(contributions: Contributions, points: Ints, boxes: Segments) -> tuple[Ints, Ints]:
-    """Return for each position the distinct heads up to it and after it, within its box.
+    """Return for each position the number of contributors up to it and after it, within its box.
 
-    A head is on the left from its first point on, and on the right until before its last one.
+    A contributor is on the left from its first point on, and on the right until before its last one.
     """
     first_contribution = np.searchsorted(contributions.flow, np.arange(int(contributions.flow.max(initial=-1)) + 2))
     begin = first_contribution[np.minimum(points, len(first_contribution) - 1)]
@@ -181,7 +181,7 @@ class Grid:
         """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2).
 
         It goes by where enough trips are to be published. Fewer that lie beyond move it by large steps: the farther
-        they are, the coarser are the lines at which it may end, and the less it tells of where they are.
+        they are, the coarser are the lines at which it may end, and the less it discloses about their place.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ def simplest_line(left: Ints, right: Ints) -> Ints:
     """Return the line after the squares ``left`` and before the squares ``right`` that belongs to the coarsest grid.
 
     All lines between two neighbouring values part the points in the same way; the one with most zeros at its end in
-    binary tells least of where these values are.
+    binary discloses least about these values.
     """
     _, bits = np.frexp((left ^ right).astype(np.float64))
     line: Ints = (right >> (bits - 1)) << (bits - 1)

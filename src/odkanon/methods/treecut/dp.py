@@ -182,7 +182,7 @@ class Goal:
     """An objective over the totals of `odkanon.methods.treecut.dp.COLUMNS`, with the constraints it is under.
 
     E and C_AVG alone have degenerate answers: a single origin zone lets the destinations be so fine that all classes
-    sit right above the threshold, and tells nothing. They are therefore minimised among releases whose G does not
+    sit right above the threshold, and is useless. They are therefore minimised among releases whose G does not
     exceed a ceiling.
 
     Attributes

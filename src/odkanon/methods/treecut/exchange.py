@@ -140,10 +140,10 @@ def joint_exchange(
     least, chosen = value * (1 - ROUNDING), None
     for axis, beyond in ((0, crossing), (1, crossing.transpose(0, 2, 1))):
         mine, theirs = moves[axis], moves[1 - axis]
-        alone = totals[:, None] + mine.change
-        for lead in _leaders(goal, alone[:, :, None] + theirs.change[:, None, :] + beyond, value, price):
+        led = totals[:, None] + mine.change
+        for lead in _leaders(goal, led[:, :, None] + theirs.change[:, None, :] + beyond, value, price):
             answers = replace(theirs, change=theirs.change + beyond[:, lead])
-            found, answer = best_moves(answers, goal, alone[:, lead], price, least)
+            found, answer = best_moves(answers, goal, led[:, lead], price, least)
             if answer:
                 least, chosen = found, ([lead], answer) if axis == 0 else (answer, [lead])
     if chosen is None:

@@ -137,7 +137,7 @@ class TreeSearch:
         return cuts
 
     def was_here(self, axis: int, cuts: Cuts) -> bool:
-        """Tell whether the search was at a place before, and remember it.
+        """Return whether the search was at a place before, and remember it.
 
         What happens next depends on little else, and small problems come back to the same place again and again.
         """
