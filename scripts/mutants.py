@@ -112,7 +112,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "odkanon.audit.file_checks": ("audit.test_file_checks", "audit.test_tampering"),
     "odkanon.audit.counting.release_trips": ("audit.test_release_trips", "audit.test_stated_relations"),
     "odkanon.audit.counting.conditions": ("audit.test_release_trips", "audit.test_filters", "audit.test_counting"),
-    "odkanon.audit.counting.measures": ("audit.test_person_ids", "read.test_identity"),
+    "odkanon.audit.counting.counted_measures": ("audit.test_person_ids", "read.test_identity"),
 }
 """The modules to change, and the test modules or functions (below ``tests``) that should fail; the quick ones first."""
 

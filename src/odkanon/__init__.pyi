@@ -19,7 +19,7 @@ from odkanon.methods.method_registry import register_method as register_method
 from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
-from odkanon.pipeline.anonymize import anonymize as anonymize
+from odkanon.pipeline.one_call import anonymize as anonymize
 from odkanon.publish.dcat import describe_catalogue as describe_catalogue
 from odkanon.publish.export.formats import export_release as export_release
 from odkanon.publish.release_series import write_series as write_series
@@ -42,8 +42,8 @@ from odkanon.read.zone_hierarchy import read_hierarchy as read_hierarchy
 from odkanon.release_format.folder import open_release as open_release
 from odkanon.release_format.recipe import read_recipe as read_recipe
 from odkanon.sample.survey import make_survey as make_survey
-from odkanon.study.comparison import compare as compare
 from odkanon.study.information_loss import explain_release as explain_release
+from odkanon.study.method_comparison import compare as compare
 from odkanon.zoning.hierarchy import Hierarchy as Hierarchy
 
 __all__: list[str]

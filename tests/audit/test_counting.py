@@ -19,7 +19,7 @@ from audit.tamper import edit_json, read_rows, settle_accounts, write_rows
 from odkanon import Rule, audit_releases, read_matrix, read_trips
 from odkanon.audit import TripsSource
 from odkanon.audit.counting.conditions import RawColumn, filter_sql
-from odkanon.audit.counting.measures import person_sql
+from odkanon.audit.counting.counted_measures import person_sql
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.od_matrix import build_od
 from worlds.people import findings, places

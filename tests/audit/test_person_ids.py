@@ -7,7 +7,7 @@ import unicodedata
 import pyarrow as pa
 import pytest
 
-from odkanon.audit.counting.measures import person_sql
+from odkanon.audit.counting.counted_measures import person_sql
 from odkanon.core.sql import connect
 from odkanon.read.person_ids import contributor_text
 

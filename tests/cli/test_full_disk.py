@@ -14,7 +14,7 @@ from cli.here import run
 from odkanon.core import sql as tables
 from odkanon.errors import InputError
 from odkanon.sample.survey import make_survey
-from odkanon.study import comparison
+from odkanon.study import method_comparison
 
 
 def half(number: int) -> Callable[..., None]:
@@ -53,7 +53,7 @@ def test_the_earlier_file_stays(
     if written.endswith(".png"):
         monkeypatch.setattr(pytest.importorskip("matplotlib.figure").Figure, "savefig", half(1))
     else:
-        for module in (tables, comparison):  # imported before, so that none keeps the patched function
+        for module in (tables, method_comparison):  # imported before, so that none keeps the patched function
             monkeypatch.setattr(module, "write_csv", half(1))
     words = command.format(release=trips.with_name("release"), trips=trips, out=tmp_path).split()
     with pytest.raises(InputError, match="no disk space left"):

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from odkanon import Rule
-from odkanon.cli import progress
+from odkanon.cli import progress_bars
 from odkanon.core.progress import counted, current_progress, watched
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.methods.method_registry import anonymize
@@ -21,7 +21,7 @@ from worlds.matrices import golden_od
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     text = io.StringIO()
-    monkeypatch.setattr(progress, "stderr", Console(file=text, force_terminal=True, width=80, highlight=False))
+    monkeypatch.setattr(progress_bars, "stderr", Console(file=text, force_terminal=True, width=80, highlight=False))
     return text
 
 
@@ -31,9 +31,9 @@ def drawn(screen: io.StringIO, bar: Any) -> str:
 
 
 def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    bar = progress.progress_bar()
-    monkeypatch.setattr(progress, "progress_bar", lambda: bar)
-    with progress.stages() as stage:
+    bar = progress_bars.progress_bar()
+    monkeypatch.setattr(progress_bars, "progress_bar", lambda: bar)
+    with progress_bars.stages() as stage:
         stage("reading [files]")
         assert "reading [files] ..." in drawn(screen, bar)
         assert "%" not in screen.getvalue()
@@ -46,8 +46,8 @@ def test_a_bar_with_a_share_and_a_spinner_without(screen: io.StringIO, monkeypat
 
 def test_nothing_is_drawn_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO()
-    monkeypatch.setattr(progress, "stderr", Console(file=text, force_terminal=False))
-    with progress.stages() as stage, progress.runs(3) as at:
+    monkeypatch.setattr(progress_bars, "stderr", Console(file=text, force_terminal=False))
+    with progress_bars.stages() as stage, progress_bars.runs(3) as at:
         stage("reading")
         at(1, "something")
     assert text.getvalue() == ""

@@ -13,7 +13,7 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
-from odkanon.methods.freezones.class_matrix import Plan
+from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.methods.freezones.method import compact, enough_at, start_zones
 from odkanon.methods.freezones.moves import can_leave, candidates, changes, may_leave, remember, sweep
 from odkanon.methods.treecut.dp import Problem
@@ -32,7 +32,7 @@ from worlds.tries import tries
 RULES = (Rule(trips=5), Rule(weight=12.0), Rule(trips=5, weight=9.0))
 
 
-def make_plan(od: ODMatrix, rule: Rule, level: int = 3, of: BudgetOf = "trips") -> Plan:
+def make_plan(od: ODMatrix, rule: Rule, level: int = 3, of: BudgetOf = "trips") -> ZonePlan:
     problem = Problem(od, rule, Budget(0.1, of))
     blocks, zones = [], []
     for axis in AXES:
@@ -41,7 +41,7 @@ def make_plan(od: ODMatrix, rule: Rule, level: int = 3, of: BudgetOf = "trips") 
             blocks_of(od.tree(axis), od.node_masses(axis, "trips"), enough_at(od, axis, Rule(trips=1)), cut, 120)
         )
         zones.append(start_zones(blocks[-1], cut.zone_of_leaf))
-    return Plan.of(problem, (blocks[0], blocks[1]), (zones[0], zones[1]))
+    return ZonePlan.of(problem, (blocks[0], blocks[1]), (zones[0], zones[1]))
 
 
 def connected(blocks: Blocks, members: list[int]) -> bool:

@@ -18,7 +18,7 @@ from odkanon.errors import InputError, ReleaseWarning
 from odkanon.linked import LinkedReleases
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
-from odkanon.pipeline.anonymize import anonymize
+from odkanon.pipeline.one_call import anonymize
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_matrix import build_od
 from odkanon.read.trips import read_trips

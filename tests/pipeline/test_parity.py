@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 
 from odkanon.cli.commands import every_command
-from odkanon.pipeline.anonymize import anonymize
+from odkanon.pipeline.one_call import anonymize
 
 SPELT_OTHERWISE = {
     "column": "columns",

@@ -9,7 +9,7 @@ import pytest
 
 from odkanon.errors import InputError
 from odkanon.model.rule import Rule
-from odkanon.pipeline.anonymize import anonymize
+from odkanon.pipeline.one_call import anonymize
 from odkanon.sample.survey import make_survey
 
 

@@ -8,7 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from odkanon.audit.counting.measures import person_sql
+from odkanon.audit.counting.counted_measures import person_sql
 from odkanon.core.sql import connect
 from odkanon.read import person_ids
 

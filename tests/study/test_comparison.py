@@ -15,9 +15,9 @@ import odkanon
 from cli.runner import odkanon as command
 from odkanon import InputError, compare, explain_release, make_survey, read_area, read_trips
 from odkanon.sample.survey import CENTRAL_CELLS
-from odkanon.study.comparison import MethodComparison
 from odkanon.study.experiment import Experiment, GridCell, find_row
 from odkanon.study.figures import draw_targets
+from odkanon.study.method_comparison import MethodComparison
 from odkanon.study.tables import PaperTable
 from worlds.matrices import town
 

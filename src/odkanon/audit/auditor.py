@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import NAMES
+from odkanon.audit.counting.counted_measures import NAMES
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.release_trips import (
     attribute_columns,

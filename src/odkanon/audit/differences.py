@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import MEASURES
+from odkanon.audit.counting.counted_measures import MEASURES
 from odkanon.audit.findings import Finding
 from odkanon.audit.relations import Relation, are_linked
 from odkanon.audit.release_checks import format_mass

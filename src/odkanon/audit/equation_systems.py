@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import MEASURES, AuditMeasure
+from odkanon.audit.counting.counted_measures import MEASURES, AuditMeasure
 from odkanon.audit.differencing.equations import ColumnContributors, EquationSystem
 from odkanon.audit.relations import inside_mark
 from odkanon.audit.release_reader import AXES, PublishedRelease

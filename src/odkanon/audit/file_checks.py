@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import NAMES
+from odkanon.audit.counting.counted_measures import NAMES
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import AXES, CONSTRAINTS, PublishedRelease, attribute_sql, finding_on, read_json

@@ -6,7 +6,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import measures_named
+from odkanon.audit.counting.counted_measures import measures_named
 from odkanon.audit.counting.records import NoColumnError, Records
 from odkanon.audit.counting.release_trips import add_possible_trips, assign_trips, own_trips
 from odkanon.audit.counting.scan import TripsSource

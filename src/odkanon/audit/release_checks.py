@@ -7,7 +7,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import MEASURES
+from odkanon.audit.counting.counted_measures import MEASURES
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import AXES, PublishedRelease, finding_on, parse_number, rows
 

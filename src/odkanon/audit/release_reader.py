@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import MEASURES, NAMES, AuditMeasure
+from odkanon.audit.counting.counted_measures import MEASURES, NAMES, AuditMeasure
 from odkanon.audit.counting.scan import TripsSource, open_scan, plain_path
 from odkanon.audit.findings import Finding, Severity
 from odkanon.core.parsing import parse_json

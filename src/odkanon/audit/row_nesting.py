@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.measures import NAMES
+from odkanon.audit.counting.counted_measures import NAMES
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import AXES, BETWEEN, PublishedRelease, finding_on, load_arrow, rows
 from odkanon.methods.method_registry import METHODS

@@ -144,7 +144,7 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.cli.release_summaries import show_result
     from odkanon.engine.dispatch import parse_bytes
     from odkanon.pipeline.request import Request

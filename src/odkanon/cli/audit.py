@@ -63,7 +63,7 @@ def audit(
     `odkanon audit flows.csv --k 10`
     """
     from odkanon.audit import audit_releases as run
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.core.atomic_write import write_whole
     from odkanon.release_format.targets import check_files
 

@@ -25,7 +25,7 @@ TOPICS = {
     "Get data": ("sample", "demo", "trips"),
 }
 COMMANDS = tuple(name for names in TOPICS.values() for name in names)
-MODULES = {"check": "evidence"}
+MODULES = {"check": "evidence", "trips": "points_to_trips"}
 """The modules of commands that do not have one of their own name."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage; 130 stopped."

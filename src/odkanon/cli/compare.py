@@ -141,9 +141,9 @@ def _compare_methods(
     import json
 
     from odkanon.cli.console import console
-    from odkanon.cli.progress import runs, stages
+    from odkanon.cli.progress_bars import runs, stages
     from odkanon.cli.summaries import show_ranking
-    from odkanon.study.comparison import make_experiment, run_experiment
+    from odkanon.study.method_comparison import make_experiment, run_experiment
 
     with stages() as stage:
         stage("reading")
@@ -182,7 +182,7 @@ def _compare_thresholds(
     import pyarrow as pa
 
     from odkanon.cli.console import console
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.core.atomic_write import check_new, whole_file
     from odkanon.core.sql import write_csv
     from odkanon.read.od_table import spec_to_matrix

@@ -27,7 +27,7 @@ def demo(
     import pyarrow as pa
 
     from odkanon.cli.console import console
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.cli.summaries import show_input, show_privacy, show_utility
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule

@@ -43,7 +43,7 @@ def evidence(
     """
     from rich.text import Text
 
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.core.atomic_write import write_whole
     from odkanon.evidence.gather import gather_evidence
     from odkanon.evidence.sheet_page import page

@@ -40,7 +40,7 @@ def explain(
     `odkanon explain release --trips survey.parquet -o lost.html`
     """
     from odkanon.cli.console import console
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.core.atomic_write import whole_file, write_whole
     from odkanon.core.sql import write_csv
     from odkanon.release_format.names import guard_text

@@ -35,7 +35,7 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    from odkanon.cli.progress import stages
+    from odkanon.cli.progress_bars import stages
     from odkanon.explore import ExploreServer, Session, open_in_browser, read_explorer_data
 
     reading = how(source)

@@ -18,7 +18,7 @@ from odkanon.release_format.public_rule import promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 if TYPE_CHECKING:
-    from odkanon.study.comparison import MethodComparison
+    from odkanon.study.method_comparison import MethodComparison
 
 
 def show_release(release: Release) -> None:

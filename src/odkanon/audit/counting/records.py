@@ -15,7 +15,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.counting.conditions import RawColumn, quoted
-from odkanon.audit.counting.measures import DISTINCT, MEASURES, person_sql
+from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
 from odkanon.core.sql import quote_text
 from odkanon.errors import ColumnNotFoundError, InputError, UnreadableFileError

@@ -60,7 +60,7 @@ class Masses:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class DestinationLevel:
     """The combinations of one level of the destination tree that are worth deciding about.
 
     Those below the rule whose parent is below it too are left out: all of that parent is suppressed anyway.
@@ -123,7 +123,7 @@ class Forest:
 
     Attributes
     ----------
-    levels : tuple of Level
+    levels : tuple of DestinationLevel
         What is to be decided, from the leaves to the roots.
     parents : tuple of array of int
         For each level below the roots and every combination, the row of its parent.
@@ -131,7 +131,7 @@ class Forest:
         For each OD pair, its combination at the lowest level.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[DestinationLevel, ...]
     parents: tuple[Codes, ...]
     row_of_pair: Codes
 
@@ -194,10 +194,10 @@ def _summed(group: Codes, values: Floats, groups: int) -> Floats:
 
 def _worth_deciding(
     tables: list[Flows], parents: list[Codes], sizes: list[Ints], rule: Rule, budget: Budget, masses: Masses
-) -> tuple[Level, ...]:
+) -> tuple[DestinationLevel, ...]:
     """Return the levels, without the combinations whose parent is below the rule."""
     goods = [rule.satisfied(flows) for flows in tables]
-    levels: list[Level] = []
+    levels: list[DestinationLevel] = []
     place_above = np.empty(0, dtype=np.int32)
     for at in range(len(tables) - 1, -1, -1):
         flows, good = tables[at], goods[at]
@@ -208,7 +208,7 @@ def _worth_deciding(
         volume = masses.of_flows(flows)[row] * good[row]
         cost = budget.cost(flows)[row]
         lost = np.where(good[row], 0.0, cost)
-        levels.append(Level(row, parent, good[row], volume, volume * sizes[at][row], lost))
+        levels.append(DestinationLevel(row, parent, good[row], volume, volume * sizes[at][row], lost))
         place_above = np.full(len(flows), -1, dtype=np.int32)
         place_above[row] = np.arange(len(row))
     return tuple(reversed(levels))

@@ -12,7 +12,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.progress import counted
-from odkanon.methods.freezones.class_matrix import Floats, Plan, Sheet
+from odkanon.methods.freezones.class_matrix import Floats, Sheet, ZonePlan
 from odkanon.methods.freezones.moves import sweep
 
 _SWEEPS = 10
@@ -61,7 +61,7 @@ class Schedule:
         return max(iteration / self.iterations, by_time)
 
 
-def anneal(plan: Plan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
+def anneal(plan: ZonePlan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     """Return the best zones found within the allowance, and their G.
 
     For most of the run the price of a suppressed unit is a fixed multiple of G, and the number of zones follows the

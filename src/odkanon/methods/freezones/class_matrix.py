@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ZonePlan:
     """The flows between the blocks of both axes, and a zone for each block.
 
     Contributors do not add up, so each counts as a share in each flow: 1 / (number of flows of the class that contain
@@ -64,7 +64,7 @@ class Plan:
     symmetric: bool = False
 
     @classmethod
-    def of(cls, problem: Problem, blocks: tuple[Blocks, Blocks], zones: tuple[Ints, Ints]) -> Plan:
+    def of(cls, problem: Problem, blocks: tuple[Blocks, Blocks], zones: tuple[Ints, Ints]) -> ZonePlan:
         """Merge the pairs of a problem into flows between blocks."""
         pairs = problem.flows("origin")
         ends = (blocks[0].block_of_leaf[pairs.origin], blocks[1].block_of_leaf[pairs.destination])
@@ -72,11 +72,11 @@ class Plan:
         lines = Line.of(flows, 0, counting.names), Line.of(flows, 1, counting.names)
         return cls(counting, blocks, flows, lines, zones, problem.counts is not None)
 
-    def with_zones(self, zones: tuple[Ints, Ints]) -> Plan:
+    def with_zones(self, zones: tuple[Ints, Ints]) -> ZonePlan:
         """Return the same flows under other zones."""
         return replace(self, zones=zones)
 
-    def moved(self, axis: int, zone: Ints) -> Plan:
+    def moved(self, axis: int, zone: Ints) -> ZonePlan:
         """Return the plan after the blocks of one axis have moved; of both, where they have the same zones."""
         if self.symmetric:
             return self.with_zones((zone, zone))

@@ -24,7 +24,7 @@ from odkanon.errors import InputError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
-from odkanon.methods.freezones.class_matrix import Plan
+from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.methods.freezones.polygon_blocks import Polygons, polygons_of
 from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
@@ -142,7 +142,7 @@ def best_plan(
     deadline: float,
     compactness: float,
     polygons: Polygons | None = None,
-) -> Plan | None:
+) -> ZonePlan | None:
     """Return the best zoning found; None if that is the pair of cuts itself."""
     g = _g(problem, cuts)
     if iterations == 0 or g <= 2:
@@ -152,7 +152,7 @@ def best_plan(
         start = _start_by_place(problem, polygons, g, deadline) or start
     od, (origin, destination) = problem.od, _blocks(problem, cuts, polygons)
     zones = (start_zones(origin, start[0]), start_zones(destination, start[1]))
-    plan = Plan.of(problem, (origin, destination), zones)
+    plan = ZonePlan.of(problem, (origin, destination), zones)
     mean_weight = od.mean_weight if od.weight is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
     if polygons is not None:
@@ -238,7 +238,7 @@ def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
     return islands(len(blocks), blocks.edges[:, zone[source] == zone[target]])
 
 
-def zones_of_plan(plan: Plan, axis: int) -> tuple[Zones, Codes]:
+def zones_of_plan(plan: ZonePlan, axis: int) -> tuple[Zones, Codes]:
     """Return the zones of one axis for publishing, and for each leaf the number of its zone.
 
     A zone is called by the smallest of its cells, plus how many more there are.

@@ -18,7 +18,7 @@ _ENOUGH = 1500
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class BlockMoves:
     """Every move of a block to another zone that it borders on.
 
     Attributes
@@ -34,12 +34,12 @@ class Moves:
     edges: Ints
     inside: Ints
 
-    def take(self, which: Ints) -> Moves:
+    def take(self, which: Ints) -> BlockMoves:
         """Return some of the moves."""
-        return Moves(self.block[which], self.zone[which], self.edges[which], self.inside[which])
+        return BlockMoves(self.block[which], self.zone[which], self.edges[which], self.inside[which])
 
 
-def candidates(sheet: Sheet) -> Moves:
+def candidates(sheet: Sheet) -> BlockMoves:
     """Return all moves, by block and zone."""
     source, target = sheet.blocks.edges
     there = sheet.zone[target]
@@ -48,10 +48,10 @@ def candidates(sheet: Sheet) -> Moves:
     keys, edges = np.unique(source * len(sheet.size) + there, return_counts=True)
     block = keys // len(sheet.size)
     inside = sheet.blocks.degree - np.bincount(source, minlength=len(sheet.zone))
-    return Moves(block, keys - block * len(sheet.size), edges, inside[block])
+    return BlockMoves(block, keys - block * len(sheet.size), edges, inside[block])
 
 
-def changes(sheet: Sheet, moves: Moves, which: Ints, multiplier: float) -> Floats:
+def changes(sheet: Sheet, moves: BlockMoves, which: Ints, multiplier: float) -> Floats:
     """Return by how much ``G_total + multiplier * suppressed`` changes with some moves, all else unchanged.
 
     A move touches few classes: those that the block itself takes part in. All others of the two rows only change in
@@ -68,7 +68,7 @@ def changes(sheet: Sheet, moves: Moves, which: Ints, multiplier: float) -> Float
     return known.enter[which] + known.leave[block]
 
 
-def remember(sheet: Sheet, moves: Moves, multiplier: float) -> None:
+def remember(sheet: Sheet, moves: BlockMoves, multiplier: float) -> None:
     """Keep what is still known of the moves of a sheet, and make room for what will be."""
     if sheet.known is None or sheet.known.multiplier != multiplier:
         sheet.known = Known.nothing(sheet, multiplier)
@@ -125,7 +125,7 @@ def sweep(
     return len(made)
 
 
-def may_leave(sheet: Sheet, moves: Moves) -> Bools:
+def may_leave(sheet: Sheet, moves: BlockMoves) -> Bools:
     """Return where the neighbours of a block may stay connected in its zone without it; `can_leave` decides.
 
     A connected graph has one link fewer than members without cycles, and more with them.
@@ -141,7 +141,7 @@ def may_leave(sheet: Sheet, moves: Moves) -> Bools:
     return stays & (moves.inside - links <= 1)
 
 
-def _compatible(sheet: Sheet, moves: Moves, order: Ints, busy: Bools) -> list[int]:
+def _compatible(sheet: Sheet, moves: BlockMoves, order: Ints, busy: Bools) -> list[int]:
     """Take moves in the given order, each zone at most once, and only if the zone left behind stays connected."""
     made = []
     block, target = moves.block[order], moves.zone[order]

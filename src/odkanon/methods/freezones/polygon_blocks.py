@@ -14,7 +14,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
 from odkanon.methods.freezones.blocks import Blocks, Edges, both_ways, distinct_edges, islands
-from odkanon.methods.freezones.class_matrix import Plan
+from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.zoning.hierarchy import Hierarchy, make_levels
 from odkanon.zoning.zones import Zones, find_nodes
 
@@ -69,7 +69,7 @@ class Polygons:
         order = np.argsort(path, kind="stable")
         return make_levels([path[order] >> (2 * level) for level in range(levels + 1)], None), order
 
-    def zones(self, plan: Plan, axis: int) -> tuple[Zones, Codes]:
+    def zones(self, plan: ZonePlan, axis: int) -> tuple[Zones, Codes]:
         """Return the zones of one axis for publishing, and for each leaf the number of its zone.
 
         A zone is called by the first of its codes, plus how many more there are.

@@ -23,7 +23,7 @@ _CANDIDATES = 160
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class CutMoves:
     """Ways to change a cut in one place: merge all zones below a node, or split a zone into its children.
 
     Attributes
@@ -31,7 +31,7 @@ class Moves:
     level, start, size : array of int
         The level that the leaves of the place get, its first leaf, and its number of leaves.
     change : array, shape (columns, moves)
-        What the totals change by. Moves in disjoint places add up exactly.
+        What the totals change by. CutMoves in disjoint places add up exactly.
     """
 
     level: Ints
@@ -39,9 +39,9 @@ class Moves:
     size: Ints
     change: Floats
 
-    def take(self, which: Ints) -> Moves:
+    def take(self, which: Ints) -> CutMoves:
         """Return some of the moves."""
-        return Moves(self.level[which], self.start[which], self.size[which], self.change[:, which])
+        return CutMoves(self.level[which], self.start[which], self.size[which], self.change[:, which])
 
     def apply(self, cut: Cut, chosen: list[int]) -> Cut:
         """Return the cut after some moves in disjoint places."""
@@ -51,7 +51,7 @@ class Moves:
         return cut_at(cut.tree, level)
 
 
-def all_moves(table: NodeTable, cut: Cut) -> Moves:
+def all_moves(table: NodeTable, cut: Cut) -> CutMoves:
     """List all single moves from a cut."""
     tree = table.tree
     level_at = cut.level[cut.zone_of_leaf]
@@ -72,7 +72,7 @@ def all_moves(table: NodeTable, cut: Cut) -> Moves:
     for level in range(1, tree.top + 1):
         here = level_of == level
         start[here], size[here] = tree.starts[level][node_of[here]], tree.sizes[level][node_of[here]]
-    return Moves(np.concatenate(targets), start, size, np.concatenate(changes, axis=1))
+    return CutMoves(np.concatenate(targets), start, size, np.concatenate(changes, axis=1))
 
 
 def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: float) -> tuple[Cut, Floats]:
@@ -91,7 +91,7 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
 
 
 def best_moves(
-    moves: Moves, goal: Goal, totals: Floats, price: float, value: float, beyond: Floats | None = None
+    moves: CutMoves, goal: Goal, totals: Floats, price: float, value: float, beyond: Floats | None = None
 ) -> tuple[float, list[int]]:
     """Return the one or two moves that lower the value most, and to what; no moves if nothing gets below ``value``.
 
@@ -112,7 +112,7 @@ def best_moves(
     return least, [int(np.argmin(single))] if single.min() == least else [int(top[first]), int(top[second])]
 
 
-def ranked(moves: Moves, goal: Goal, value: float, price: float) -> Ints:
+def ranked(moves: CutMoves, goal: Goal, value: float, price: float) -> Ints:
     """Return the moves that take part in combinations, the most promising one at the given prices first."""
     worth = goal.weights(value, price) @ moves.change
     return np.argsort(worth, kind="stable")[:_CANDIDATES]
@@ -158,7 +158,7 @@ def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int
     return sorted({best, *np.argsort(priced, kind="stable")[:_LEADERS].tolist()})
 
 
-def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[Moves, Moves]) -> Floats:
+def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[CutMoves, CutMoves]) -> Floats:
     """Return what pairs of moves change beyond the sum of what each changes alone, shape (columns, moves, moves).
 
     What suppressed classes add up to is the same under every cut, so only classes that meet the rule take part.
@@ -200,7 +200,7 @@ class _Layer:
         return zone
 
 
-def _layers(cut: Cut, moves: Moves) -> list[_Layer]:
+def _layers(cut: Cut, moves: CutMoves) -> list[_Layer]:
     """Return the cuts that take part in the moves of an axis, from the finest to the coarsest."""
     tree, at = cut.tree, cut.level[cut.zone_of_leaf]
     splits = moves.level < at[moves.start]

@@ -18,7 +18,7 @@ from odkanon.model.od import AXES, Axis
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ClassesByNode:
     """The classes as seen from one axis.
 
     Attributes
@@ -49,12 +49,12 @@ class Good:
     ----------
     columns : array, shape (columns, classes)
         What a class changes in `odkanon.methods.treecut.dp.COLUMNS` by being published instead of suppressed.
-    sides : tuple of Side
+    sides : tuple of ClassesByNode
         The nodes of each axis.
     """
 
     columns: Floats
-    sides: tuple[Side, Side]
+    sides: tuple[ClassesByNode, ClassesByNode]
 
 
 def good_classes(problem: Problem) -> Good:
@@ -76,10 +76,10 @@ def good_classes(problem: Problem) -> Good:
     return Good(columns, (sides[0], sides[1]))
 
 
-def _side(problem: Problem, axis: Axis, node: Codes) -> Side:
+def _side(problem: Problem, axis: Axis, node: Codes) -> ClassesByNode:
     count = np.bincount(node, minlength=problem.od.tree(axis).offsets[-1])
     first = np.concatenate([[0], np.cumsum(count)])
-    return Side(node, np.argsort(node, kind="stable"), first, _suppressed(problem, axis))
+    return ClassesByNode(node, np.argsort(node, kind="stable"), first, _suppressed(problem, axis))
 
 
 def _suppressed(problem: Problem, axis: Axis) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from odkanon.core.progress import counted
 from odkanon.methods.treecut.dp import ROUNDING, SPENT, Floats, Goal, NodeTable, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import (
-    Moves,
+    CutMoves,
     all_moves,
     best_moves,
     exchange,
@@ -247,7 +247,7 @@ class SquareSearch(TreeSearch):
         first, second = (self.table(axis, (cut, cut)) for axis in (0, 1))
         return NodeTable(first.tree, first.columns + second.columns)
 
-    def _moves(self, cut: Cut, value: float) -> tuple[Moves, Floats]:
+    def _moves(self, cut: Cut, value: float) -> tuple[CutMoves, Floats]:
         """Return the moves worth a try with what each changes exactly, and what pairs of them change beyond that."""
         every = all_moves(self.both(cut), cut)
         moves = every.take(ranked(every, self.goal, value, self._price))

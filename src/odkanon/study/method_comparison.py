@@ -20,7 +20,7 @@ from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS, Method
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
-from odkanon.pipeline.anonymize import PROTECTED
+from odkanon.pipeline.one_call import PROTECTED
 from odkanon.quality.metrics import extra_metrics
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.input_spec import InputSpec
