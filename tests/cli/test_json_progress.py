@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from odkanon.cli import progress
+from odkanon.cli import progress_bars
 from odkanon.cli.console import Document, console
 from odkanon.core.progress import counted
 
 
 def test_stages_are_lines_of_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "INTERVAL", 0.02)
+    monkeypatch.setattr(progress_bars, "INTERVAL", 0.02)
     monkeypatch.setattr(console, "document", Document("anonymize"))
-    with progress.stages() as stage, counted(4) as counter:
+    with progress_bars.stages() as stage, counted(4) as counter:
         stage("protecting")
         counter.at(1)
         time.sleep(0.2)
@@ -26,6 +26,6 @@ def test_stages_are_lines_of_json(capsys: pytest.CaptureFixture[str], monkeypatc
 
 def test_short_work_prints_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "document", Document("anonymize"))
-    with progress.stages() as stage:
+    with progress_bars.stages() as stage:
         stage("protecting")
     assert capsys.readouterr().err == ""
