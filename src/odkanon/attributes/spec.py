@@ -43,36 +43,24 @@ _FORMULA = re.compile(r"[=+\-@＝＋－＠]")
 
 @dataclass(frozen=True, eq=False)
 class AttributeSpec:
-    """One attribute, as a user asked for it.
-
-    Attributes
-    ----------
-    text : str
-        What the user wrote, such as ``mode:car=1+2``.
-    name : str
-        Name of the axis.
-    kind : {"column", "hour", "weekday", "date", "age"}
-        How its values are derived.
-    slots : tuple of str
-        For each hour of the day, its time slot; empty for single hours.
-    groups : mapping of str to str
-        The group of each value; empty where values are not grouped.
-    lookup : str, optional
-        File with a table of nested values.
-    age_bands : tuple of int
-        Lower bounds of the second, third, ... age band.
-    period : tuple of str or None
-        Bounds of the period that the input is restricted to.
-    """
+    """One attribute, as a user asked for it."""
 
     text: str
+    """What the user wrote, such as ``mode:car=1+2``."""
     name: str
+    """Name of the axis."""
     kind: AttributeKind = "column"
+    """How its values are derived."""
     slots: tuple[str, ...] = ()
+    """For each hour of the day, its time slot; empty for single hours."""
     groups: Mapping[str, str] = field(default_factory=dict)
+    """The group of each value; empty where values are not grouped."""
     lookup: str | None = None
+    """File with a table of nested values."""
     age_bands: tuple[int, ...] = AGE_BANDS
+    """Lower bounds of the second, third, ... age band."""
     period: Period = (None, None)
+    """Bounds of the period that the input is restricted to."""
 
     @property
     def source(self) -> str:

@@ -23,14 +23,10 @@ class OptionGroup:
     """The values of options that several commands share.
 
     A command that has a parameter of such a type takes all of its options, and receives their values as one object.
-
-    Attributes
-    ----------
-    values : mapping
-        By the name of the option's parameter.
     """
 
     values: Mapping[str, Any]
+    """By the name of the option's parameter."""
 
     OPTIONS: ClassVar[Options]
     LISTED_FIRST: ClassVar[bool] = False

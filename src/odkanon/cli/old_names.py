@@ -17,21 +17,14 @@ OLD_COMMAND = "odkanon.old_command"
 
 @dataclass(frozen=True)
 class OldCommand:
-    """A command that has become part of another.
-
-    Attributes
-    ----------
-    name : str
-        The other command.
-    words : tuple of str
-        Options of the other command that give what the old one did.
-    options : mapping
-        Options that have another name there.
-    """
+    """A command that has become part of another."""
 
     name: str
+    """The other command."""
     words: tuple[str, ...] = ()
+    """Options of the other command that give what the old one did."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Options that have another name there."""
 
 
 OLD_COMMANDS = {

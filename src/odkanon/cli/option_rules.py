@@ -24,30 +24,20 @@ _OF_EXPORTS = ("measure", "zones", "coarse_times", "onto", "code", "weights")
 
 @dataclass(frozen=True)
 class Clash:
-    """Options, by the names of their parameters, that have no effect with, or without, any of some others.
-
-    Attributes
-    ----------
-    others : tuple of str
-        The other options.
-    given : bool
-        Whether the options have no effect if one of the others is given, or if none of them is.
-    options : tuple of str
-        The options without effect.
-    why : str
-        The reason, for the message.
-    command : str, optional
-        The only command with this clash; by default all commands that have these options.
-    value : str, optional
-        The value that one of the others must have to count as given.
-    """
+    """Options, by the names of their parameters, that have no effect with, or without, any of some others."""
 
     others: tuple[str, ...]
+    """The other options."""
     given: bool
+    """Whether the options have no effect if one of the others is given, or if none of them is."""
     options: tuple[str, ...]
+    """The options without effect."""
     why: str
+    """The reason, for the message."""
     command: str | None = None
+    """The only command with this clash; by default all commands that have these options."""
     value: str | None = None
+    """The value that one of the others must have to count as given."""
 
 
 CLASHES = (

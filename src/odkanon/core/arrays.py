@@ -92,24 +92,16 @@ def spans(first: Ints, end: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A grouping of rows.
-
-    Attributes
-    ----------
-    number : array of int
-        For each row, the number of its group.
-    count : int
-        Number of groups.
-    starts : array of int or None
-        For each group its first row, with rows sorted by group; None if they are not sorted.
-    order : array of int or None
-        The order that sorts rows by group; None if they already are, or need not be.
-    """
+    """A grouping of rows."""
 
     number: Codes
+    """For each row, the number of its group."""
     count: int
+    """Number of groups."""
     starts: Ints | None = None
+    """For each group its first row, with rows sorted by group; None if they are not sorted."""
     order: Ints | None = None
+    """The order that sorts rows by group; None if they already are, or need not be."""
 
     def sum(self, values: Ints) -> Ints:
         """Return the exact sum of each group; an empty array for no values."""

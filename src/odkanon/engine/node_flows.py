@@ -23,27 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NodeFlows(MeasureColumns):
-    """Flows between nodes, one node per axis.
-
-    Attributes
-    ----------
-    codes : tuple of array of int
-        For each axis, the node numbers.
-    pairs : array of int
-        Number of OD pairs of the input in each flow.
-    trips : array of int
-        Number of trips.
-    weight : array of int or None
-        Sum of weights, in units of ``1 / scale``.
-    contributors : mapping of str to array of int
-        Number of distinct contributors, by measure.
-    """
+    """Flows between nodes, one node per axis."""
 
     codes: tuple[Ints, ...]
+    """For each axis, the node numbers."""
     pairs: Ints
+    """Number of OD pairs of the input in each flow."""
     trips: Ints
+    """Number of trips."""
     weight: Ints | None
+    """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
+    """Number of distinct contributors, by measure."""
     scale: int
 
     def take(self, which: Ints) -> NodeFlows:
@@ -77,48 +68,32 @@ def keys_to_codes(keys: Ints, nodes: Sequence[int]) -> tuple[Ints, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NestedRows:
-    """Rows to publish at several levels, each with the trips that no finer row lists.
-
-    Attributes
-    ----------
-    trees : tuple of Hierarchy
-        For each axis, the tree of its nodes.
-    levels : tuple of array of int
-        For each axis, the level of the node of each row.
-    groups : NodeFlows
-        The rows with their published masses; contributors are lower bounds.
-    above : array of int
-        For each row, the finest other row that contains it; -1 for none.
-    finest_pairs : array of int
-        For each row, the number of leaf pairs whose finest row it is.
-    own : NodeFlows
-        For each row, the total of the OD pairs whose finest row it is, whichever rows list their trips.
-    outside : Totals
-        The total of the OD pairs in no published row.
-    number : array of int
-        For each row that was found, its number among the published ones; -1 if it is not published.
-    residual : Residual
-        The trips that no row lists, and the rows of the OD pairs.
-    suppressed : Totals
-        The trips in no published row.
-    unlisted : int or None
-        An upper bound of the suppressed trips that follows from the published rows.
-    axes : tuple of AttributeAxis
-        The attributes of a cube.
-    """
+    """Rows to publish at several levels, each with the trips that no finer row lists."""
 
     trees: tuple[Hierarchy, ...]
+    """For each axis, the tree of its nodes."""
     levels: tuple[Ints, ...]
+    """For each axis, the level of the node of each row."""
     groups: NodeFlows
+    """The rows with their published masses; contributors are lower bounds."""
     above: Ints
+    """For each row, the finest other row that contains it; -1 for none."""
     finest_pairs: Ints
+    """For each row, the number of leaf pairs whose finest row it is."""
     own: NodeFlows
+    """For each row, the total of the OD pairs whose finest row it is, whichever rows list their trips."""
     outside: Totals
+    """The total of the OD pairs in no published row."""
     number: Ints
+    """For each row that was found, its number among the published ones; -1 if it is not published."""
     residual: Residual
+    """The trips that no row lists, and the rows of the OD pairs."""
     suppressed: Totals
+    """The trips in no published row."""
     unlisted: int | None
+    """An upper bound of the suppressed trips that follows from the published rows."""
     axes: tuple[AttributeAxis, ...] = ()
+    """The attributes of a cube."""
 
     def classes(self) -> tuple[Zones, Zones, Classes, Ints]:
         """Return the zones and classes, and for each class the number of its row."""

@@ -22,37 +22,25 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class AttackResult:
-    """The outcome of one attack.
-
-    Attributes
-    ----------
-    message : str
-        One or two sentences for the sheet.
-    found : int
-        Number of groups, rows or persons disclosed.
-    tried, of : int
-        Progress: how many of how many candidates were tried.
-    unsettled : int
-        Candidates tried that are neither disclosed nor ruled out.
-    numbers : mapping of str to number
-        Further measures, by name.
-    examples : tuple of str
-        The first findings. They name flows: not for publication.
-    skipped : str or None
-        The reason, if the attack was not run.
-    applies : bool
-        False if there was nothing to attack.
-    """
+    """The outcome of one attack."""
 
     message: str
+    """One or two sentences for the sheet."""
     found: int = 0
+    """Number of groups, rows or persons disclosed."""
     tried: int = 0
     of: int = 0
+    """Progress: how many of how many candidates were tried."""
     unsettled: int = 0
+    """Candidates tried that are neither disclosed nor ruled out."""
     numbers: Mapping[str, float | int | None] = field(default_factory=dict)
+    """Further measures, by name."""
     examples: tuple[str, ...] = ()
+    """The first findings. They name flows: not for publication."""
     skipped: str | None = None
+    """The reason, if the attack was not run."""
     applies: bool = True
+    """False if there was nothing to attack."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, for JSON."""
@@ -61,37 +49,25 @@ class AttackResult:
 
 @dataclass(frozen=True)
 class Attack:
-    """The description of an attack; `odkanon.register_attack` adds one to the evidence sheet.
-
-    Attributes
-    ----------
-    name : str
-        The name used in policies and in ``evidence.json``.
-    title : str
-        The heading on the sheet.
-    asks : str
-        What the attacker tries to find out, as a question.
-    question : {"singling out", "linkability", "inference"}
-        The Working Party's question that the attack helps to answer.
-    number : str
-        The entry of `AttackResult.numbers` that answers this question best.
-    breaks : bool
-        True if a finding breaks the promise of the release; False if the steward has to weigh it.
-    run : callable
-        The attack itself, ``(AttackContext) -> AttackResult``.
-    needs : mapping of str to str
-        Requirements, each with the sentence for the sheet if it is not met: ``persons``, ``several persons``,
-        ``other releases`` or ``boxes``.
-    """
+    """The description of an attack; `odkanon.register_attack` adds one to the evidence sheet."""
 
     name: str
+    """The name used in policies and in ``evidence.json``."""
     title: str
+    """The heading on the sheet."""
     asks: str
+    """What the attacker tries to find out, as a question."""
     question: Question
+    """The Working Party's question that the attack helps to answer."""
     number: str
+    """The entry of `AttackResult.numbers` that answers this question best."""
     breaks: bool
+    """True if a finding breaks the promise of the release; False if the steward has to weigh it."""
     run: Callable[[AttackContext], AttackResult]
+    """The attack itself, ``(AttackContext) -> AttackResult``."""
     needs: Mapping[Need, str] = field(default_factory=dict)
+    """Requirements, each with the sentence for the sheet if it is not met: ``persons``, ``several persons``, ``other
+    releases`` or ``boxes``."""
 
 
 def not_run(reason: str) -> AttackResult:
@@ -119,21 +95,14 @@ def verdict(result: AttackResult, *, breaks: bool) -> Verdict:
 
 @dataclass(frozen=True)
 class AttackRun:
-    """An attack that was run.
-
-    Attributes
-    ----------
-    attack : Attack
-        Its description.
-    result : AttackResult
-        Its outcome.
-    seconds : float
-        The running time.
-    """
+    """An attack that was run."""
 
     attack: Attack
+    """Its description."""
     result: AttackResult
+    """Its outcome."""
     seconds: float
+    """The running time."""
 
     @property
     def verdict(self) -> Verdict:

@@ -26,31 +26,21 @@ from odkanon.read.od_table import spec_to_matrix
 
 @dataclass(frozen=True, eq=False)
 class TripRecords:
-    """The trips behind a release, one entry per record.
-
-    Attributes
-    ----------
-    row : array of int
-        The published row of each record; -1 for none.
-    person : array of int
-        The number of the person; -1 if unknown.
-    pair : array of int
-        The number of the OD pair.
-    trips : array of int
-        How many trips the record stands for.
-    rows, persons : int
-        Number of published rows, and of persons.
-    names : list of str
-        A label for each row.
-    """
+    """The trips behind a release, one entry per record."""
 
     row: Ints
+    """The published row of each record; -1 for none."""
     person: Ints
+    """The number of the person; -1 if unknown."""
     pair: Ints
+    """The number of the OD pair."""
     trips: Ints
+    """How many trips the record stands for."""
     rows: int
     persons: int
+    """Number of published rows, and of persons."""
     names: list[str]
+    """A label for each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +83,14 @@ class AttackInputs:
 
 @dataclass(frozen=True, eq=False)
 class AttackContext:
-    """What an attack is given.
-
-    Attributes
-    ----------
-    inputs : AttackInputs
-        The releases and the trips, shared by all attacks.
-    timer : AttackTimer
-        The time limit of this attack.
-    seed : int
-        The seed of random samples.
-    """
+    """What an attack is given."""
 
     inputs: AttackInputs
+    """The releases and the trips, shared by all attacks."""
     timer: AttackTimer = field(default_factory=AttackTimer)
+    """The time limit of this attack."""
     seed: int = 0
+    """The seed of random samples."""
 
     def has(self, need: Need) -> bool:
         """Return whether a requirement of an attack is met."""

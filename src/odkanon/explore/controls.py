@@ -14,32 +14,22 @@ MAX_BUDGET = 0.3
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """One position of the controls.
-
-    Attributes
-    ----------
-    k : int
-        The threshold of every flow.
-    targets : tuple of str
-        The measures with a threshold: trips, weight, persons.
-    method, budget, suppress
-        As in `odkanon.anonymize`.
-    resolution : int or None
-        The H3 resolution of the leaves; None if zones are not H3 cells.
-    segment : str
-        The travellers.
-    split : bool
-        Show participants and population side by side instead of ``targets``.
-    """
+    """One position of the controls."""
 
     k: int
+    """The threshold of every flow."""
     targets: tuple[str, ...]
+    """The measures with a threshold: trips, weight, persons."""
     method: str
     budget: float
     suppress: str
+    """As in `odkanon.anonymize`."""
     resolution: int | None
+    """The H3 resolution of the leaves; None if zones are not H3 cells."""
     segment: str
+    """The travellers."""
     split: bool = False
+    """Show participants and population side by side instead of ``targets``."""
 
     @property
     def options(self) -> dict[str, Any]:

@@ -30,24 +30,16 @@ Build = Callable[[int | None, str], ODMatrix]
 
 @dataclass(eq=False)
 class ExplorerData:
-    """The OD matrices of one input.
-
-    Attributes
-    ----------
-    name : str
-        The name of the input on the page.
-    build : callable
-        Builds the matrix of a resolution and a segment.
-    resolutions : tuple of int or None
-        The H3 resolutions, finest last; a single None if zones are not H3 cells.
-    segments : tuple of str
-        The segments of travellers, ``everyone`` first.
-    """
+    """The OD matrices of one input."""
 
     name: str
+    """The name of the input on the page."""
     build: Build
+    """Builds the matrix of a resolution and a segment."""
     resolutions: tuple[int | None, ...]
+    """The H3 resolutions, finest last; a single None if zones are not H3 cells."""
     segments: tuple[str, ...] = (EVERYONE,)
+    """The segments of travellers, ``everyone`` first."""
     _built: dict[tuple[int | None, str], ODMatrix] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 

@@ -47,18 +47,12 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """What may be published of one dimension.
-
-    Attributes
-    ----------
-    suppressed : array of bool
-        For each cell.
-    withheld : array of bool
-        For each value, whether it gets no table at all.
-    """
+    """What may be published of one dimension."""
 
     suppressed: Bools
+    """For each cell."""
     withheld: Bools
+    """For each value, whether it gets no table at all."""
 
 
 def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:

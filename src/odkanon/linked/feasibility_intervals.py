@@ -38,18 +38,12 @@ _ENDLESS = 2**30
 
 
 class Table(NamedTuple):
-    """One measure of a table of rows by columns.
-
-    Attributes
-    ----------
-    mass : array of int, shape (rows, columns)
-        What each cell truly has.
-    open : array of bool, shape (rows, columns)
-        Which cells are not published; those with nothing in them are not either, and nobody knows it.
-    """
+    """One measure of a table of rows by columns."""
 
     mass: Ints
+    """What each cell truly has, of shape (rows, columns)."""
     open: Bools
+    """Which cells are not published; empty ones are not either, and nobody knows it."""
 
     @property
     def hidden(self) -> Ints:

@@ -34,27 +34,18 @@ from odkanon.zoning.zones import Zones, find_nodes
 
 @dataclass(frozen=True, eq=False)
 class AxisZones:
-    """The zones of one axis as sets of tree nodes, without any data.
-
-    Attributes
-    ----------
-    ids : array of str
-        Names of the zones.
-    node : array of str
-        Nodes that make up the zones: each zone's own cell, or the several cells of a free zone.
-    zone_of_node : array of int
-        For each node, the number of its zone.
-    level : array of int
-        For each node of a lookup table, its level; -1 where it does not matter.
-    outlines : mapping of str to dict
-        GeoJSON geometries by zone, where they do not follow from the ids.
-    """
+    """The zones of one axis as sets of tree nodes, without any data."""
 
     ids: npt.NDArray[np.str_]
+    """Names of the zones."""
     node: npt.NDArray[np.str_]
+    """Nodes that make up the zones: each zone's own cell, or the several cells of a free zone."""
     zone_of_node: Ints
+    """For each node, the number of its zone."""
     level: Ints
+    """For each node of a lookup table, its level; -1 where it does not matter."""
     outlines: Mapping[str, dict[str, Any]]
+    """GeoJSON geometries by zone, where they do not follow from the ids."""
 
     @property
     def plain(self) -> bool:

@@ -33,24 +33,17 @@ NO_SAFE_TABLE = "no safe table: its flows could be told from the other tables"
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A segment and its release.
-
-    Attributes
-    ----------
-    release : Release or None
-        None where nothing of it can be published.
-    joined : list of dict
-        The segments that it stands for, where several were too rare for a table of their own.
-    reason : str or None
-        Why nothing of it can be published.
-    """
+    """A segment and its release."""
 
     dimension: str
     segment: dict[str, str]
     title: str
     release: Release | None
+    """None where nothing of it can be published."""
     joined: list[dict[str, str]]
+    """The segments that it stands for, where several were too rare for a table of their own."""
     reason: str | None = None
+    """Why nothing of it can be published."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,21 +16,14 @@ from odkanon.model.rule import Rule
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What may be published on a zoning.
-
-    Attributes
-    ----------
-    whole : array of bool
-        For each class, whether the whole publishes it.
-    cells : tuple of array of bool
-        For each dimension, whether it publishes a (class, value).
-    shares : tuple of float
-        For each dimension, the share of trips that its tables suppress.
-    """
+    """What may be published on a zoning."""
 
     whole: Bools
+    """For each class, whether the whole publishes it."""
     cells: tuple[Bools, ...]
+    """For each dimension, whether it publishes a (class, value)."""
     shares: tuple[float, ...]
+    """For each dimension, the share of trips that its tables suppress."""
 
 
 def count(flows: Flows, origin: Codes | Ints, destination: Codes | Ints) -> Flows:

@@ -41,21 +41,14 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """The data that zonings are tried on.
-
-    Attributes
-    ----------
-    od : ODMatrix
-        One row for each pair and segment.
-    dimensions : sequence of Dimension
-        How the rows are split; where there are many trips, there are far fewer rows.
-    parents : sequence of int or None
-        For each dimension, the coarser one that it refines.
-    """
+    """The data that zonings are tried on."""
 
     od: ODMatrix
+    """One row for each pair and segment."""
     dimensions: Sequence[Dimension]
+    """How the rows are split; where there are many trips, there are far fewer rows."""
     parents: Sequence[int | None]
+    """For each dimension, the coarser one that it refines."""
     rule: Rule
     intervals: bool = False
 

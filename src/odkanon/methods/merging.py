@@ -38,19 +38,13 @@ BALANCE = 0.03
 
 @dataclass(frozen=True, eq=False)
 class MergeOrder:
-    """The order in which the internal nodes of one axis are merged.
-
-    Attributes
-    ----------
-    ranks : array of int
-        For each level above the leaves (row) and leaf (column), the place of the leaf's ancestor in the order.
-    zones : array of int
-        Number of zones after 0, 1, 2, ... merges.
-    """
+    """The order in which the internal nodes of one axis are merged."""
 
     tree: Hierarchy
     ranks: npt.NDArray[np.int32]
+    """For each level above the leaves (row) and leaf (column), the place of the leaf's ancestor in the order."""
     zones: Ints
+    """Number of zones after 0, 1, 2, ... merges."""
 
     @classmethod
     def of(cls, tree: Hierarchy, masses: tuple[Ints, ...]) -> MergeOrder:
@@ -154,20 +148,14 @@ class Path(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MergePath(Path):
-    """The whole sequence of merges on both axes.
-
-    Attributes
-    ----------
-    origin, destination : MergeOrder
-        The order on each axis.
-    origin_merges : array of int
-        How many of the first 0, 1, 2, ... steps merge origins.
-    """
+    """The whole sequence of merges on both axes."""
 
     engine: Engine
     origin: MergeOrder
     destination: MergeOrder
+    """The order on each axis."""
     origin_merges: npt.NDArray[np.int64]
+    """How many of the first 0, 1, 2, ... steps merge origins."""
 
     @classmethod
     def of(cls, engine: Engine, rule: Rule) -> MergePath:

@@ -91,28 +91,19 @@ def oigh(
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A feasible pair of levels and what it publishes.
-
-    Attributes
-    ----------
-    origin, destination : int
-        The levels; 0 is the leaves.
-    g : Fraction
-        Exact mean generalisation error of the classes that meet the rule.
-    classes : Engine
-        The engine over all classes of these levels.
-    good : array of bool
-        Which of them meet the rule.
-    measure : str
-        What a class is counted in.
-    """
+    """A feasible pair of levels and what it publishes."""
 
     origin: int
     destination: int
+    """The levels; 0 is the leaves."""
     g: Fraction
+    """Exact mean generalisation error of the classes that meet the rule."""
     classes: Engine
+    """The engine over all classes of these levels."""
     good: Bools
+    """Which of them meet the rule."""
     measure: Volume
+    """What a class is counted in."""
 
     @property
     def c_dm(self) -> int:

@@ -13,24 +13,16 @@ from odkanon.model.od import ODMatrix
 
 @dataclass(frozen=True, eq=False)
 class Assignment(Frozen):
-    """Where each pair of a matrix in memory went.
-
-    Attributes
-    ----------
-    od : ODMatrix
-        The input.
-    area_of_pair : array of int
-        For each OD pair of the input, the class in whose area it lies; -1 for none.
-    published : array of bool
-        For each OD pair of the input, whether it is counted in that class.
-    excess : Totals or None
-        What published pairs have that no class lists, where a class lists only part of what lies in its area.
-    """
+    """Where each pair of a matrix in memory went."""
 
     od: ODMatrix
+    """The input."""
     area_of_pair: Codes
+    """For each OD pair of the input, the class in whose area it lies; -1 for none."""
     published: Bools
+    """For each OD pair of the input, whether it is counted in that class."""
     excess: Totals | None = None
+    """What published pairs have that no class lists, where a class lists only part of what lies in its area."""
 
     def __post_init__(self) -> None:
         make_read_only(self, "area_of_pair", "published")
@@ -41,21 +33,15 @@ class Deviation:
     """How the pairs in the area of each class compare with its even spread, in one measure.
 
     Whole numbers only, so that the reconstruction loss does not depend on who adds them up, or in which order.
-
-    Attributes
-    ----------
-    above_pairs, above : array of int
-        For each class, the number and the mass of the pairs in its area that have more than an even share of it.
-    inside : array of int
-        For each class, the mass of all pairs in its area, suppressed ones included.
-    outside : int
-        Mass of the pairs in no area.
     """
 
     above_pairs: Ints
     above: Ints
+    """For each class, the number and the mass of the pairs in its area that have more than an even share of it."""
     inside: Ints
+    """For each class, the mass of all pairs in its area, suppressed ones included."""
     outside: int
+    """Mass of the pairs in no area."""
 
 
 def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:

@@ -14,22 +14,15 @@ from odkanon.model.measures import BY_CONTRIBUTOR, MeasureColumns
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """The contributors of each flow: distinct combinations of a flow and a contributor (a person or household).
-
-    Attributes
-    ----------
-    flow, contributor : array of int
-        Row of the flow and number of the contributor; each combination occurs once.
-    people : int
-        An upper bound of the numbers of contributors.
-    masses : mapping of str to array of int
-        For additive measures, the mass of each contributor in the flow; empty if not needed.
-    """
+    """The contributors of each flow: distinct combinations of a flow and a contributor (a person or household)."""
 
     flow: Codes
     contributor: Codes
+    """Row of the flow and number of the contributor; each combination occurs once."""
     people: int
+    """An upper bound of the numbers of contributors."""
     masses: Mapping[str, Ints] = field(default_factory=dict)
+    """For additive measures, the mass of each contributor in the flow; empty if not needed."""
 
     def relabel(self, new_flow: Codes, flows: int) -> Contributions:
         """Return the contributions after flows have been renumbered and merged; number -1 drops a flow."""
@@ -100,37 +93,25 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Flows(MeasureColumns):
-    """Flows between numbered places, with their masses.
-
-    Attributes
-    ----------
-    origin, destination : array of int
-        Numbers of the places.
-    pairs : array of int
-        Number of OD pairs of the input in each flow; empty if not needed.
-    trips : array of int
-        Number of trips.
-    weight : array of int or None
-        Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order.
-    contributions : mapping of str to Contributions
-        The contributors, for each measure whose contributors the input identifies.
-    scale : int
-        Units per unit of weight.
-    contributor_counts : mapping of str to array of int
-        Number of distinct contributors of each flow, if an engine has counted them elsewhere.
-    attributes : tuple of array of int
-        For each attribute of a cube, the codes of the values; merged flows have none.
-    """
+    """Flows between numbered places, with their masses."""
 
     origin: Codes
     destination: Codes
+    """Numbers of the places."""
     pairs: Ints
+    """Number of OD pairs of the input in each flow; empty if not needed."""
     trips: Ints
+    """Number of trips."""
     weight: Ints | None = None
+    """Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order."""
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
+    """The contributors, for each measure whose contributors the input identifies."""
     scale: int = 1
+    """Units per unit of weight."""
     contributor_counts: Mapping[str, Ints] = field(default_factory=dict)
+    """Number of distinct contributors of each flow, if an engine has counted them elsewhere."""
     attributes: tuple[Codes, ...] = ()
+    """For each attribute of a cube, the codes of the values; merged flows have none."""
 
     def __len__(self) -> int:
         return len(self.trips)

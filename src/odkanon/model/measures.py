@@ -12,30 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a flow.
-
-    Attributes
-    ----------
-    name : str
-        Its name in rules, tables and files.
-    target : str
-        Who is protected by a threshold on it.
-    column : str or None
-        The input column that it needs, if any.
-    counts_distinct : bool
-        Whether distinct contributors are counted. Those of merged flows do not add up: their union is counted.
-    title : str
-        Its heading in tables.
-    meaning : str
-        What a threshold of k means, in a few words.
-    """
+    """A measure of a flow."""
 
     name: str
+    """Its name in rules, tables and files."""
     target: str
+    """Who is protected by a threshold on it."""
     column: str | None
+    """The input column that it needs, if any."""
     counts_distinct: bool
+    """Whether distinct contributors are counted. Those of merged flows do not add up: their union is counted."""
     title: str
+    """Its heading in tables."""
     meaning: str
+    """What a threshold of k means, in a few words."""
 
 
 MEASURES: dict[str, Measure] = {

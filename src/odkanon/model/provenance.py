@@ -22,30 +22,20 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a matrix.
-
-    Attributes
-    ----------
-    rows : int
-        Number of input rows, valid or not.
-    sha256 : str or None
-        Digest of the input file.
-    rejected : mapping of str to Rejected
-        Rejected rows, by reason.
-    mean_weight : Fraction or None
-        Mean weight of a trip of the whole data set, before an area or a segment is selected.
-    lookalikes : int
-        Number of rows that equal another, if nothing distinguishes duplicates from trips.
-    reading : mapping
-        The reading options; private, as filters may name people.
-    """
+    """The source of a matrix."""
 
     rows: int
+    """Number of input rows, valid or not."""
     sha256: str | None = None
+    """Digest of the input file."""
     rejected: Mapping[str, Rejected] = field(default_factory=dict)
+    """Rejected rows, by reason."""
     mean_weight: Fraction | None = None
+    """Mean weight of a trip of the whole data set, before an area or a segment is selected."""
     lookalikes: int = 0
+    """Number of rows that equal another, if nothing distinguishes duplicates from trips."""
     reading: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The reading options; private, as filters may name people."""
 
     def reject(self, reason: str, part: Rejected) -> Source:
         """Return the source with further rejected rows; unchanged if there are none."""
@@ -54,28 +44,19 @@ class Source:
 
 @dataclass(frozen=True)
 class Summary(MeasureColumns):
-    """The totals of a matrix and its provenance: all that a release keeps of its input.
-
-    Attributes
-    ----------
-    pairs, trips : int
-        Number of OD pairs and of trips.
-    weight : int or None
-        Sum of weights, in units of ``1 / scale``; None without weights.
-    contributors : mapping of str to int
-        Number of distinct contributors, for each measure whose contributors the input identifies.
-    scale : int
-        Units per unit of weight.
-    source : Source
-        The provenance.
-    """
+    """The totals of a matrix and its provenance: all that a release keeps of its input."""
 
     pairs: int
     trips: int
+    """Number of OD pairs and of trips."""
     weight: int | None
+    """Sum of weights, in units of ``1 / scale``; None without weights."""
     contributors: Mapping[str, int]
+    """Number of distinct contributors, for each measure whose contributors the input identifies."""
     scale: int
+    """Units per unit of weight."""
     source: Source
+    """The provenance."""
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -16,35 +16,24 @@ from odkanon.zoning.zones import Zones
 
 @dataclass(frozen=True, eq=False)
 class Classes(MeasureColumns, Frozen):
-    """The published classes: flows between zones, sorted by the ids of their zones.
-
-    Attributes
-    ----------
-    origin, destination : array of int
-        Numbers of the zones.
-    trips : array of int
-        Number of trips.
-    weight : array of int or None
-        Sum of weights, in units of ``1 / scale``.
-    contributors : mapping of str to array of int
-        Number of distinct heads, for each measure that counts them and that is published.
-    min_contributors : mapping of str to array of int
-        Where numbers of heads must not be published: how many there are at least. The rule is checked with them.
-    attributes : mapping of str to array of str
-        What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up.
-    finest_pairs : array of int or None
-        Where zones of one class lie in those of another: for how many leaf pairs it is the finest class.
-    """
+    """The published classes: flows between zones, sorted by the ids of their zones."""
 
     origin: Codes
     destination: Codes
+    """Numbers of the zones."""
     trips: Ints
+    """Number of trips."""
     weight: Ints | None
+    """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
+    """Number of distinct heads, for each measure that counts them and that is published."""
     scale: int
     min_contributors: Mapping[str, Ints] = field(default_factory=dict)
+    """Where numbers of heads must not be published: how many there are at least. The rule is checked with them."""
     attributes: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    """What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up."""
     finest_pairs: Ints | None = None
+    """Where zones of one class lie in those of another: for how many leaf pairs it is the finest class."""
 
     @property
     def sure(self) -> Classes:

@@ -26,24 +26,16 @@ class Structure(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseSpec:
-    """What is asked of a release.
-
-    Attributes
-    ----------
-    rule : Rule
-        What every class must meet.
-    budget : Budget or None
-        The share that may be suppressed; None for no limit.
-    method : str
-        The name of the method.
-    parameters : mapping
-        The options of the method, and what it reports about how it found the classes.
-    """
+    """What is asked of a release."""
 
     rule: Rule
+    """What every class must meet."""
     budget: Budget | None = None
+    """The share that may be suppressed; None for no limit."""
     method: str = ""
+    """The name of the method."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the method, and what it reports about how it found the classes."""
 
     def with_parameters(self, **parameters: Any) -> ReleaseSpec:
         """Return the specification with further parameters."""

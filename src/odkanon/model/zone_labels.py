@@ -58,20 +58,14 @@ def release_from_labels(
 
 @dataclass(frozen=True, eq=False)
 class _LabelledZones:
-    """The zones of one axis.
-
-    Attributes
-    ----------
-    number : array of int
-        For each OD pair, the number of its zone.
-    level, node : array of int, or None
-        For each OD pair, the level of its zone and its node within the level; None where labels are free.
-    """
+    """The zones of one axis."""
 
     zones: Zones
     number: Codes
+    """For each OD pair, the number of its zone."""
     level: Ints | None = None
     node: Ints | None = None
+    """For each OD pair, the level of its zone and its node within the level; None where labels are free."""
 
 
 def _label_zones(od: ODMatrix, axis: Axis, labels: npt.ArrayLike, *, whole: bool) -> _LabelledZones:

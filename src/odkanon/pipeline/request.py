@@ -23,25 +23,17 @@ Target = Literal["participants", "population", "persons", "households"]
 
 @dataclass(frozen=True)
 class RuleRequest:
-    """Thresholds that become a rule once the input is read: ``population`` needs its mean weight.
-
-    Attributes
-    ----------
-    k : int
-        How many must share every published flow.
-    protect : tuple of str
-        Who is protected; participants if empty.
-    thresholds : mapping of str to number
-        Thresholds by measure (``trips``, ``weight``, ``persons``, ``households``), instead of ``k`` and ``protect``.
-    max_share, min_destinations
-        Further constraints; see `odkanon.Rule`.
-    """
+    """Thresholds that become a rule once the input is read: ``population`` needs its mean weight."""
 
     k: int = 10
+    """How many must share every published flow."""
     protect: tuple[str, ...] = ()
+    """Who is protected; participants if empty."""
     thresholds: Mapping[str, Any] = field(default_factory=dict)
+    """Thresholds by measure (``trips``, ``weight``, ``persons``, ``households``), instead of ``k`` and ``protect``."""
     max_share: float | None = None
     min_destinations: int | None = None
+    """Further constraints; see `odkanon.Rule`."""
 
     def rule_for(self, matrix: Matrix) -> Rule:
         """Return the rule for a matrix, with the mean weight of the whole input."""
@@ -56,50 +48,34 @@ class RuleRequest:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Everything that determines a release.
-
-    Attributes
-    ----------
-    input : InputSpec or Matrix
-        What to read and how, or a matrix that was read already.
-    rule : Rule or RuleRequest
-        What every published flow must meet.
-    method : str
-        One of `odkanon.METHODS`.
-    parameters : mapping
-        What the method takes, such as ``{"budget": 0.05}``.
-    by : tuple of str
-        Attributes to publish by in one table, a cube.
-    segments : tuple of str
-        Attributes to split the trips by, in tables that are safe side by side.
-    age_bands : tuple of int, optional
-        Where bands of ages begin, with ``by`` or ``segments``.
-    segment_budget : float, optional
-        Share of trips that the tables of a segment may suppress; the method's budget by default.
-    protect_intervals : bool
-        Suppress until no small flow is known to within less than the rule asks for, with ``segments``.
-    after : path, optional
-        Use only trips after the period of this earlier release of the same, growing input.
-    zones_of : path, optional
-        Use the zones of this earlier release, or the rows of a cascade.
-    engine, memory_limit, spark_master
-        Where to compute; see `odkanon.read_matrix`.
-    """
+    """Everything that determines a release."""
 
     input: InputSpec | Matrix
+    """What to read and how, or a matrix that was read already."""
     rule: Rule | RuleRequest = field(default_factory=RuleRequest)
+    """What every published flow must meet."""
     method: str = "odkanon"
+    """One of `odkanon.METHODS`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the method takes, such as ``{"budget": 0.05}``."""
     by: tuple[str, ...] = ()
+    """Attributes to publish by in one table, a cube."""
     segments: tuple[str, ...] = ()
+    """Attributes to split the trips by, in tables that are safe side by side."""
     age_bands: tuple[int, ...] | None = None
+    """Where bands of ages begin, with ``by`` or ``segments``."""
     segment_budget: float | None = None
+    """Share of trips that the tables of a segment may suppress; the method's budget by default."""
     protect_intervals: bool = False
+    """Suppress until no small flow is known to within less than the rule asks for, with ``segments``."""
     after: Path | None = None
+    """Use only trips after the period of this earlier release of the same, growing input."""
     zones_of: Path | None = None
+    """Use the zones of this earlier release, or the rows of a cascade."""
     engine: EngineName | None = None
     memory_limit: int | None = None
     spark_master: str | None = None
+    """Where to compute; see `odkanon.read_matrix`."""
 
     def __post_init__(self) -> None:
         if self.by and self.method != CUBE_METHOD:

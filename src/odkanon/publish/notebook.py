@@ -61,18 +61,12 @@ def linked_html(linked: LinkedReleases) -> str:
 
 @dataclass(frozen=True)
 class NotebookMap:
-    """A page that a notebook displays below the cell that made it.
-
-    Attributes
-    ----------
-    page : str
-        A complete HTML document that makes no requests.
-    height : int
-        In pixels.
-    """
+    """A page that a notebook displays below the cell that made it."""
 
     page: str = field(repr=False)
+    """A complete HTML document that makes no requests."""
     height: int
+    """In pixels."""
 
     def _repr_html_(self) -> str:
         # Sandboxed, so that neither the page nor the notebook can access the other.

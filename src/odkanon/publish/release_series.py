@@ -24,20 +24,14 @@ CHANGES = "changes.csv"
 
 @dataclass(frozen=True, eq=False)
 class ReleaseSeries:
-    """The flows of several releases side by side.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the releases, in order.
-    table : pyarrow.Table
-        ``origin, destination``, ``trips NAME`` for each release and ``change NAME`` for each but the first: the
-        difference from the release before. A flow that a release does not list has no number there: it is below the
-        rule or outside the zones, which is not zero.
-    """
+    """The flows of several releases side by side."""
 
     names: tuple[str, ...]
+    """Names of the releases, in order."""
     table: pa.Table
+    """``origin, destination``, ``trips NAME`` for each release and ``change NAME`` for each but the first: the
+    difference from the release before. A flow that a release does not list has no number there: it is below the rule or
+    outside the zones, which is not zero."""
 
     @property
     def common_flows(self) -> int:

@@ -29,22 +29,15 @@ Meets = Callable[[int, int, Flows], Bools]
 
 @dataclass(frozen=True, eq=False)
 class TreeLevels:
-    """Some levels of a tree, each of them a step of the search.
-
-    Attributes
-    ----------
-    numbers : tuple of int
-        For each step, the level of the tree.
-    sizes : tuple of array of int
-        For each step and node, the number of its leaves.
-    parents : tuple of array of int
-        For each step and each node of the step below, the number of its parent; also for the first step, if it was
-        split off from steps below it.
-    """
+    """Some levels of a tree, each of them a step of the search."""
 
     numbers: tuple[int, ...]
+    """For each step, the level of the tree."""
     sizes: tuple[Ints, ...]
+    """For each step and node, the number of its leaves."""
     parents: tuple[Codes, ...]
+    """For each step and each node of the step below, the number of its parent; also for the first step, if it was split
+    off from steps below it."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -67,46 +60,30 @@ def distinct_levels(tree: Hierarchy) -> TreeLevels:
 
 @dataclass(frozen=True, eq=False)
 class CostRung:
-    """Flows from the nodes of one origin level to single destinations, with the cheapest class over each.
-
-    Attributes
-    ----------
-    origin : array of int
-        Numbers of the nodes.
-    mass : array of int
-        Mass of the flows.
-    cost : array of float
-        Minimal cost of a class with this origin that meets the rule; infinite if there is none.
-    smallest : array of float
-        The mass of that class.
-    above : array of int
-        For each flow, the flow of the next rung that contains it; empty on the last rung.
-    """
+    """Flows from the nodes of one origin level to single destinations, with the cheapest class over each."""
 
     origin: Codes
+    """Numbers of the nodes."""
     mass: Ints
+    """Mass of the flows."""
     cost: Floats
+    """Minimal cost of a class with this origin that meets the rule; infinite if there is none."""
     smallest: Floats
+    """The mass of that class."""
     above: Codes
+    """For each flow, the flow of the next rung that contains it; empty on the last rung."""
 
 
 @dataclass(frozen=True, eq=False)
 class CostLadder:
-    """The rungs of some flows, one for each level of their origins.
-
-    Attributes
-    ----------
-    origins : TreeLevels
-        The levels of the origins.
-    rungs : tuple of CostRung
-        From the flows themselves to those from the highest nodes.
-    summit : Flows
-        The flows of the last rung.
-    """
+    """The rungs of some flows, one for each level of their origins."""
 
     origins: TreeLevels
+    """The levels of the origins."""
     rungs: tuple[CostRung, ...]
+    """From the flows themselves to those from the highest nodes."""
     summit: Flows
+    """The flows of the last rung."""
 
     def descend(self, cost: Floats | float = np.inf, smallest: Floats | float = np.inf) -> tuple[Floats, Floats]:
         """Return for each flow of the first rung the minimal cost and the smallest mass of a class that contains it.
@@ -203,19 +180,13 @@ def minimal_costs(od: ODMatrix, rule: Rule) -> tuple[CostDistribution, CostDistr
 
 @dataclass(frozen=True, eq=False)
 class CostDistribution:
-    """The number of OD pairs for each combination of a value and a number of trips, sorted by both.
-
-    Attributes
-    ----------
-    value : array of float
-        Infinite for pairs that no class can publish.
-    trips, pairs : array of int
-        The trips of each such pair, and the number of such pairs.
-    """
+    """The number of OD pairs for each combination of a value and a number of trips, sorted by both."""
 
     value: Floats
+    """Infinite for pairs that no class can publish."""
     trips: Ints
     pairs: Ints
+    """The trips of each such pair, and the number of such pairs."""
 
 
 def count_costs(value: Floats, trips: Ints, pairs: Ints | None = None) -> CostDistribution:

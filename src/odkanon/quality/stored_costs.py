@@ -80,19 +80,13 @@ def _costs_on_top(engine: SqlEngine, origins: TreeLevels, destinations: TreeLeve
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """A split of the flows of an axis into parts.
-
-    Attributes
-    ----------
-    lower, upper : TreeLevels
-        The levels whose nodes lie within one part, and the others, if any.
-    part_of_leaf : array of int
-        For each leaf, the number of its part.
-    """
+    """A split of the flows of an axis into parts."""
 
     lower: TreeLevels
     upper: TreeLevels | None
+    """The levels whose nodes lie within one part, and the others, if any."""
     part_of_leaf: Codes
+    """For each leaf, the number of its part."""
 
     @property
     def count(self) -> int:
@@ -149,19 +143,13 @@ def _run(engine: SqlEngine, axis: Axis, work: _Part, parts: _Parts, known: Store
 
 @dataclass(frozen=True, eq=False)
 class _Part(ABC):
-    """The climb of one part, given its rows.
-
-    Attributes
-    ----------
-    near, far : TreeLevels
-        The levels below the split on the axis that was split, and all levels of the other axis.
-    bridge : array of int or None
-        For each node of the last near level, its parent above the split.
-    """
+    """The climb of one part, given its rows."""
 
     near: TreeLevels
     far: TreeLevels
+    """The levels below the split on the axis that was split, and all levels of the other axis."""
     bridge: Codes | None
+    """For each node of the last near level, its parent above the split."""
     rule: Rule
     scale: int | None
 

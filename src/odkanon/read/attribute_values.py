@@ -58,21 +58,14 @@ def attribute_column(at: int) -> str:
 
 @dataclass(frozen=True)
 class AttributeSql:
-    """SQL expressions of some attributes over a table.
-
-    Attributes
-    ----------
-    sql : dict of str to str
-        Raw values, by `attribute_column`.
-    written : dict of str to str
-        Contents of the columns that they are derived from; rows that differ there are not duplicates.
-    times : dict of str to TimeColumn
-        The columns of times that they are derived from.
-    """
+    """SQL expressions of some attributes over a table."""
 
     sql: dict[str, str]
+    """Raw values, by `attribute_column`."""
     written: dict[str, str]
+    """Contents of the columns that they are derived from; rows that differ there are not duplicates."""
     times: dict[str, TimeColumn]
+    """The columns of times that they are derived from."""
 
 
 def compile_attributes(

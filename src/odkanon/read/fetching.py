@@ -157,27 +157,18 @@ def _rejected(reason: Ints, reasons: Sequence[str], count: Ints | None, units: I
 
 @dataclass(frozen=True, eq=False)
 class FetchedRows:
-    """The rows of a table, good and bad.
-
-    Attributes
-    ----------
-    table : SourceTable
-        Their table.
-    rows : RowSql
-        How they are checked and counted.
-    names : mapping of str to str
-        The fetched column of each SQL expression.
-    data : pyarrow.Table
-        The fetched columns.
-    contributors : mapping of str to array of int
-        By measure, the number of the contributor of each row; -1 where it is missing.
-    """
+    """The rows of a table, good and bad."""
 
     table: SourceTable
+    """Their table."""
     rows: RowSql
+    """How they are checked and counted."""
     names: Mapping[str, str]
+    """The fetched column of each SQL expression."""
     data: pa.Table
+    """The fetched columns."""
     contributors: Mapping[str, Codes]
+    """By measure, the number of the contributor of each row; -1 where it is missing."""
 
     def duplicates(self, good: Bools) -> Bools:
         """Return which good rows repeat an earlier good row of, where known, the same person."""

@@ -91,34 +91,23 @@ class ExampleSource(NamedColumns, Protocol):
 
 @dataclass(frozen=True)
 class RowSql:
-    """SQL expressions that check and count the rows of a table.
-
-    Attributes
-    ----------
-    reasons : tuple of str
-        Why rows are rejected, numbered from 1.
-    reason : str
-        The number of the first reason that applies, weights excepted; 0 for none.
-    weight, weight_reason : str or None
-        The weight, and the number of the reason to reject it; None where the table has no weights.
-    trips : str or None
-        Trips per row; None where each row is one trip.
-    contributors : mapping of str to str
-        By measure, the id of the contributor of a row; NULL where it is missing.
-    same : mapping of str to str
-        Values that are equal in duplicates; empty where duplicates are not looked for.
-    known : str
-        The condition under which equal rows are duplicates; where it is constantly true, they are only counted.
-    """
+    """SQL expressions that check and count the rows of a table."""
 
     reasons: tuple[str, ...]
+    """Why rows are rejected, numbered from 1."""
     reason: str
+    """The number of the first reason that applies, weights excepted; 0 for none."""
     weight: str | None
     weight_reason: str | None
+    """The weight, and the number of the reason to reject it; None where the table has no weights."""
     trips: str | None
+    """Trips per row; None where each row is one trip."""
     contributors: Mapping[str, str]
+    """By measure, the id of the contributor of a row; NULL where it is missing."""
     same: Mapping[str, str]
+    """Values that are equal in duplicates; empty where duplicates are not looked for."""
     known: str
+    """The condition under which equal rows are duplicates; where it is constantly true, they are only counted."""
 
     @property
     def no_weight(self) -> int:

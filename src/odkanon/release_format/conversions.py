@@ -21,19 +21,13 @@ _ROWS_IN_HTML = 5
 
 
 class FlowMatrix(NamedTuple):
-    """Flows as a labelled sparse matrix.
-
-    Attributes
-    ----------
-    values : scipy.sparse.csr_matrix
-        What flows from each origin zone (row) to each destination zone (column).
-    origins, destinations : list of str
-        The ids of the zones of rows and columns, sorted.
-    """
+    """Flows as a labelled sparse matrix."""
 
     values: Any
+    """A scipy.sparse matrix of what flows from each origin zone (row) to each destination zone (column)."""
     origins: list[str]
     destinations: list[str]
+    """The ids of the zones of rows and columns, sorted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,11 +35,6 @@ class FlowTable:
     """The published flows of a release, one a row.
 
     Libraries that read Arrow through its PyCapsule interface (polars, DuckDB, pandas 3) take it as it is.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        ``origin, destination``, the attributes of a cube, and the published measures; weights in their own unit.
 
     Examples
     --------
@@ -58,6 +47,7 @@ class FlowTable:
     """
 
     table: pa.Table
+    """``origin, destination``, the attributes of a cube, and the published measures; weights in their own unit."""
 
     def to_arrow(self) -> pa.Table:
         """Return the flows as an Arrow table."""
@@ -114,11 +104,6 @@ class FlowTable:
 class ZoneTable:
     """The zones of both axes of a release, one a row.
 
-    Attributes
-    ----------
-    features : sequence of dict
-        GeoJSON features in longitude and latitude (EPSG:4326), as in ``zones.geojson``.
-
     Examples
     --------
     >>> zones = ZoneTable([{"properties": {"axis": "origin", "id": "a", "trips": 22}, "geometry": None}])
@@ -127,6 +112,7 @@ class ZoneTable:
     """
 
     features: Sequence[dict[str, Any]]
+    """GeoJSON features in longitude and latitude (EPSG:4326), as in ``zones.geojson``."""
 
     def to_arrow(self) -> pa.Table:
         """Return the properties of the zones as an Arrow table, without geometries."""

@@ -30,23 +30,16 @@ _RESAVE = "save the release again"
 
 @dataclass(frozen=True, eq=False)
 class ZoneIndex:
-    """The zones of both axes in one list.
-
-    Attributes
-    ----------
-    ids : list of str
-        Ids of all zones, sorted. An id whose outline differs between the axes is prefixed ``origin:`` or
-        ``destination:``.
-    outlines : list of dict or None
-        GeoJSON geometry of each, where known.
-    origin, destination : array of int
-        For each flow, the positions of its zones.
-    """
+    """The zones of both axes in one list."""
 
     ids: list[str]
+    """Ids of all zones, sorted. An id whose outline differs between the axes is prefixed ``origin:`` or
+    ``destination:``."""
     outlines: list[dict[str, Any] | None]
+    """GeoJSON geometry of each, where known."""
     origin: Ints
     destination: Ints
+    """For each flow, the positions of its zones."""
 
 
 @dataclass(frozen=True, eq=False)

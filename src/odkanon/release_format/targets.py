@@ -62,24 +62,16 @@ def check_export(output: Path, files: Sequence[str], *, force: bool) -> list[Pat
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that is written as a whole, in place of nothing or of an earlier output of the same kind.
-
-    Attributes
-    ----------
-    path : Path
-        Where it goes.
-    check_contents : callable
-        Raises unless an existing folder may be replaced.
-    force : bool
-        Replace an earlier output.
-    sync : bool
-        Wait until everything is on the disk, so that it survives a power cut.
-    """
+    """A folder that is written as a whole, in place of nothing or of an earlier output of the same kind."""
 
     path: Path
+    """Where it goes."""
     check_contents: ContentCheck
+    """Raises unless an existing folder may be replaced."""
     force: bool = False
+    """Replace an earlier output."""
     sync: bool = True
+    """Wait until everything is on the disk, so that it survives a power cut."""
 
     def check(self) -> None:
         """Raise if the folder cannot be written; called before the work begins, and again when it is put in place."""
@@ -100,21 +92,14 @@ class OutputFolder:
 
 @dataclass(frozen=True)
 class ReleaseTarget:
-    """A release folder, or a folder of linked releases, with its recipe beside it.
-
-    Attributes
-    ----------
-    path : Path
-        Where the folder goes.
-    force : bool
-        Replace an earlier release. A folder with anything else in it is never replaced.
-    linked : bool
-        Whether it is a folder of linked releases.
-    """
+    """A release folder, or a folder of linked releases, with its recipe beside it."""
 
     path: Path
+    """Where the folder goes."""
     force: bool = False
+    """Replace an earlier release. A folder with anything else in it is never replaced."""
     linked: bool = False
+    """Whether it is a folder of linked releases."""
 
     def check(self) -> None:
         """Raise if the release cannot be written; called before the work begins.

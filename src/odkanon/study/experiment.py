@@ -91,40 +91,29 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one run; ``refusal`` has the reason if there is no release.
-
-    Attributes
-    ----------
-    trips, pairs : int
-        The size of the segment.
-    origins, destinations, classes : int
-        The number of zones and classes published.
-    suppressed : float
-        The share of trips suppressed.
-    seconds : float
-        The running time of the method.
-    utility, privacy : dict
-        By measure, as in ``release.json``.
-    limit_g : dict
-        By measure, the lower bound of G for methods over the hierarchies with the budget of this run; empty if the
-        bound does not apply.
-    usefulness : dict
-        By measure, as `odkanon.Accuracy.as_dict` returns it; empty if the location of zones is unknown.
-    """
+    """The outcome of one run; ``refusal`` has the reason if there is no release."""
 
     cell: GridCell
     trips: int
     pairs: int
+    """The size of the segment."""
     origins: int
     destinations: int
     classes: int
+    """The number of zones and classes published."""
     suppressed: float
+    """The share of trips suppressed."""
     seconds: float
+    """The running time of the method."""
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
+    """By measure, as in ``release.json``."""
     limit_g: dict[str, float | None] = field(default_factory=dict)
+    """By measure, the lower bound of G for methods over the hierarchies with the budget of this run; empty if the bound
+    does not apply."""
     refusal: str | None = None
     usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By measure, as `odkanon.Accuracy.as_dict` returns it; empty if the location of zones is unknown."""
 
     def cpc(self, measure: str, km: float) -> float | None:
         """Return the CPC of flows between squares of a given side; None if unknown."""

@@ -41,38 +41,26 @@ MIN_KM, MAX_KM = 0.05, 1000.0
 
 @dataclass(frozen=True, eq=False)
 class InformationLoss:
-    """The flows of a release beside those of its input, between squares or given polygons.
-
-    Attributes
-    ----------
-    release : str
-        The name of the release.
-    places : list of str
-        The names of the places.
-    outlines : list of array of float
-        The rings of each place in metres on the map.
-    origin, destination : array of int
-        The places of each flow of the input.
-    before, after : array of float
-        The trips of each flow in the input and in the release.
-    elsewhere : float
-        Trips in the release between places without trips in the input.
-    summary : FlowAccuracy
-        The accuracy of the flows.
-    lengths : list of tuple
-        For each band of trip lengths, its lower bound in km, and the shares of trips before and after.
-    """
+    """The flows of a release beside those of its input, between squares or given polygons."""
 
     release: str
+    """The name of the release."""
     places: list[str]
+    """The names of the places."""
     outlines: list[list[Floats]]
+    """The rings of each place in metres on the map."""
     origin: Ints
     destination: Ints
+    """The places of each flow of the input."""
     before: Floats
     after: Floats
+    """The trips of each flow in the input and in the release."""
     elsewhere: float
+    """Trips in the release between places without trips in the input."""
     summary: FlowAccuracy
+    """The accuracy of the flows."""
     lengths: list[tuple[float, float, float]]
+    """For each band of trip lengths, its lower bound in km, and the shares of trips before and after."""
 
     def to_arrow(self) -> pa.Table:
         """Return every flow of the input as an Arrow table, by descending absolute difference."""

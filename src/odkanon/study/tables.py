@@ -42,19 +42,14 @@ _LABEL_WORDS = {"category": "cat", "participants": "dataset"}
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table: its number in the paper, caption, label, headings, and rows of text.
-
-    Attributes
-    ----------
-    paper_headings : tuple of str
-        The columns of the paper's own table after those that name a row; LaTeX has no others.
-    """
+    """One table: its number in the paper, caption, label, headings, and rows of text."""
 
     number: int | None
     caption: str
     label: str
     headings: tuple[str, ...]
     paper_headings: tuple[str, ...]
+    """The columns of the paper's own table after those that name a row; LaTeX has no others."""
     rows: tuple[tuple[str, ...], ...]
 
     @property

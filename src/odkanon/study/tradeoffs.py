@@ -20,42 +20,31 @@ from odkanon.quality.utility import UtilityMeasure, utility
 
 @dataclass(frozen=True)
 class TradeoffRow:
-    """One release, with its settings and metrics.
-
-    Attributes
-    ----------
-    k, budget, method
-        The settings; ``budget`` is a share of trips.
-    g, e, c_avg : float or None
-        Its utility; None if the metric is undefined or nothing can be published.
-    cpc_1km, cpc_2km, cpc_4km, cpc_8km : float or None
-        The CPC of flows between squares of that side, from 0 to 1.
-    suppressed : float
-        Share of trips suppressed.
-    origins, destinations, classes : int
-        The number of zones and classes.
-    limit : float or None
-        The lower bound of G for any method over the hierarchies; methods with other zones (freezones) may go below.
-    seconds : float
-        The running time.
-    """
+    """One release, with its settings and metrics."""
 
     k: int
     budget: float
     method: str
+    """The settings; ``budget`` is a share of trips."""
     g: float | None
     e: float | None
     c_avg: float | None
+    """Its utility; None if the metric is undefined or nothing can be published."""
     cpc_1km: float | None
     cpc_2km: float | None
     cpc_4km: float | None
     cpc_8km: float | None
+    """The CPC of flows between squares of that side, from 0 to 1."""
     suppressed: float
+    """Share of trips suppressed."""
     origins: int
     destinations: int
     classes: int
+    """The number of zones and classes."""
     limit: float | None
+    """The lower bound of G for any method over the hierarchies; methods with other zones (freezones) may go below."""
     seconds: float
+    """The running time."""
 
 
 def tradeoff(

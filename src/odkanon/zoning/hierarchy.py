@@ -200,24 +200,16 @@ class Hierarchy:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A partition of the leaves of a hierarchy into tree nodes.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        The hierarchy.
-    level : array of int
-        For each zone, the level of its node.
-    starts : array of int
-        For each zone, the position of its first leaf.
-    zone_of_leaf : array of int
-        For each leaf, the number of its zone.
-    """
+    """A partition of the leaves of a hierarchy into tree nodes."""
 
     tree: Hierarchy
+    """The hierarchy."""
     level: npt.NDArray[np.int8]
+    """For each zone, the level of its node."""
     starts: Ints
+    """For each zone, the position of its first leaf."""
     zone_of_leaf: Codes
+    """For each leaf, the number of its zone."""
 
     def __len__(self) -> int:
         return len(self.starts)

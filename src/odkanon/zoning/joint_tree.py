@@ -13,21 +13,14 @@ from odkanon.zoning.zones import find_nodes
 
 @dataclass(frozen=True, eq=False)
 class JointTree:
-    """The joint tree of two axes.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        Over the leaves that occur at either end.
-    sides : tuple of Hierarchy
-        The trees of the origins and of the destinations, extended to the height of the joint tree.
-    leaves : tuple of array of int
-        For each leaf of a side, its number in the joint tree; in the same order.
-    """
+    """The joint tree of two axes."""
 
     tree: Hierarchy
+    """Over the leaves that occur at either end."""
     sides: tuple[Hierarchy, Hierarchy]
+    """The trees of the origins and of the destinations, extended to the height of the joint tree."""
     leaves: tuple[Ints, Ints]
+    """For each leaf of a side, its number in the joint tree; in the same order."""
 
     def cuts(self, cut: Cut) -> tuple[Cut, Cut]:
         """Return a cut of the joint tree as a cut of each side."""

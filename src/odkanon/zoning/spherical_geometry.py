@@ -27,15 +27,11 @@ class Projection:
     ``x = R cos(lat0) (lon - lon0)`` and ``y = R (sin(lat) - sin(lat0)) / cos(lat0)``. Areas are exact everywhere,
     shapes and lengths near the centre: ten degrees of latitude away, lengths are off by about a tenth. Boxes of
     latitudes and longitudes remain boxes, so that their shares of squares have a closed form.
-
-    Attributes
-    ----------
-    lat, lon : float
-        The centre, in degrees, which is mapped to (0, 0).
     """
 
     lat: float
     lon: float
+    """The centre, in degrees, which is mapped to (0, 0)."""
 
     @classmethod
     def around(cls, lat: Floats, lon: Floats) -> Projection:

@@ -57,21 +57,14 @@ class ZoneNodes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CellNodes:
-    """Zones as nodes of the public H3 tree with substeps.
-
-    Attributes
-    ----------
-    cell : array of uint64
-        A cell inside each node.
-    depth : array of int
-        Depth; that of the world is 0, that of a cell of resolution r is ``3 r + 1``.
-    size : array of float
-        Size relative to a resolution-0 cell.
-    """
+    """Zones as nodes of the public H3 tree with substeps."""
 
     cell: Cells
+    """A cell inside each node."""
     depth: Ints
+    """Depth; that of the world is 0, that of a cell of resolution r is ``3 r + 1``."""
     size: Floats
+    """Size relative to a resolution-0 cell."""
 
     def take(self, which: Ints) -> CellNodes:
         """Return some of the nodes."""
@@ -110,21 +103,14 @@ def cell_nodes(names: Sequence[str]) -> CellNodes | None:
 
 @dataclass(frozen=True, eq=False)
 class TreeNodes:
-    """Nodes of a tree given level by level.
-
-    Attributes
-    ----------
-    chain : array of int
-        For each depth (row) and node (column), the number of the node's ancestor; arbitrary below the node itself.
-    depth : array of int
-        Depth of each node; that of the root is 0.
-    size : array of float
-        Size of each node.
-    """
+    """Nodes of a tree given level by level."""
 
     chain: Ints
+    """For each depth (row) and node (column), the number of the node's ancestor; arbitrary below the node itself."""
     depth: Ints
+    """Depth of each node; that of the root is 0."""
     size: Floats
+    """Size of each node."""
 
     def take(self, which: Ints) -> TreeNodes:
         """Return some of the nodes."""

@@ -22,36 +22,24 @@ ZoneShape = Literal["cell", "cells", "place", "box", "world"]
 
 @dataclass(frozen=True, eq=False)
 class Zones(Frozen):
-    """The zones of one axis of a release.
-
-    Attributes
-    ----------
-    ids : array of str
-        Published names.
-    leaves : array of int or None
-        Number of leaves of the input in each zone; None without a hierarchy.
-    resolution : array of int or None
-        H3 resolution of each zone, -1 for the virtual root; None if zones are not H3 cells.
-    level : array of int or None
-        Level of each zone in its hierarchy, 0 for leaves.
-    bounds : array of float or None
-        For boxes: west, south, east, north of each.
-    outlines : mapping of str to dict
-        GeoJSON geometries by id, for zonings with their own.
-    cells : tuple of tuple of str, or None
-        For free zones: the H3 cells of each.
-    places : tuple of tuple of str, or None
-        For free zones of a lookup table: the codes of the leaves of each.
-    """
+    """The zones of one axis of a release."""
 
     ids: npt.NDArray[np.str_]
+    """Published names."""
     leaves: Ints | None = None
+    """Number of leaves of the input in each zone; None without a hierarchy."""
     resolution: npt.NDArray[np.int64] | None = None
+    """H3 resolution of each zone, -1 for the virtual root; None if zones are not H3 cells."""
     level: npt.NDArray[np.int64] | None = None
+    """Level of each zone in its hierarchy, 0 for leaves."""
     bounds: npt.NDArray[np.float64] | None = None
+    """For boxes: west, south, east, north of each."""
     outlines: Mapping[str, dict[str, Any]] | None = None
+    """GeoJSON geometries by id, for zonings with their own."""
     cells: tuple[tuple[str, ...], ...] | None = None
+    """For free zones: the H3 cells of each."""
     places: tuple[tuple[str, ...], ...] | None = None
+    """For free zones of a lookup table: the codes of the leaves of each."""
 
     def __post_init__(self) -> None:
         make_read_only(self, "ids", "leaves", "resolution", "level", "bounds")

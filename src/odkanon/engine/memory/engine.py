@@ -23,22 +23,15 @@ class Marginals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MemoryEngine:
-    """Answers from flows in memory.
-
-    Attributes
-    ----------
-    marginals : Marginals
-        The hierarchies and the masses of their nodes.
-    flows : Flows
-        The OD pairs, or the classes of a pair of cuts.
-    origin_leaf, destination_leaf : array of int
-        For each place of ``flows``, one leaf inside it.
-    """
+    """Answers from flows in memory."""
 
     marginals: Marginals
+    """The hierarchies and the masses of their nodes."""
     flows: Flows
+    """The OD pairs, or the classes of a pair of cuts."""
     origin_leaf: Ints
     destination_leaf: Ints
+    """For each place of ``flows``, one leaf inside it."""
 
     @classmethod
     def from_matrix(cls, od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:

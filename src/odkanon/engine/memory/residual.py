@@ -14,28 +14,19 @@ from odkanon.model.flows import Contributions, Flows, Totals
 
 @dataclass(frozen=True, eq=False)
 class MemoryResidual:
-    """What is left, in memory.
-
-    Attributes
-    ----------
-    nodes : tuple of int
-        For each axis, the number of nodes.
-    groups : NodeFlows
-        Sorted by their codes; without contributors.
-    contributions : mapping of str to Contributions
-        Who contributes to which group, and with how many trips, for each measure that counts contributors.
-    pair, group : array of int
-        The OD pairs that lie in no row yet, and the group of each.
-    placed : tuple of pairs of array
-        OD pairs and the rows that they lie in.
-    """
+    """What is left, in memory."""
 
     nodes: tuple[int, ...]
+    """For each axis, the number of nodes."""
     groups: NodeFlows
+    """Sorted by their codes; without contributors."""
     contributions: Mapping[str, Contributions]
+    """Who contributes to which group, and with how many trips, for each measure that counts contributors."""
     pair: Codes
     group: Codes
+    """The OD pairs that lie in no row yet, and the group of each."""
     placed: tuple[tuple[Codes, Ints], ...] = ()
+    """OD pairs and the rows that they lie in."""
 
     @classmethod
     def from_flows(

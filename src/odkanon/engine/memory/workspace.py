@@ -27,21 +27,14 @@ from odkanon.zoning.hierarchy import Cut
 
 @dataclass(frozen=True, eq=False)
 class MemoryWorkspace:
-    """A matrix in memory at work.
-
-    Attributes
-    ----------
-    od : ODMatrix
-        The whole matrix.
-    left : ODMatrix
-        What is left after suppression.
-    candidate : array of bool
-        For each pair of ``od``, whether it is left.
-    """
+    """A matrix in memory at work."""
 
     od: ODMatrix
+    """The whole matrix."""
     left: ODMatrix
+    """What is left after suppression."""
     candidate: Bools
+    """For each pair of ``od``, whether it is left."""
 
     @classmethod
     def from_matrix(cls, od: ODMatrix) -> MemoryWorkspace:

@@ -37,24 +37,16 @@ _EXCERPT = 60
 
 @dataclass(frozen=True)
 class Lines:
-    """How tasks read the lines of text files.
-
-    Attributes
-    ----------
-    header : bytes
-        The first line of every file.
-    text : TextFormat
-        Their format, in full.
-    name : str
-        Their name in messages.
-    count : int
-        Number of lines below the headers.
-    """
+    """How tasks read the lines of text files."""
 
     header: bytes
+    """The first line of every file."""
     text: TextFormat
+    """Their format, in full."""
     name: str
+    """Their name in messages."""
     count: int
+    """Number of lines below the headers."""
 
     def __call__(self, connection: duckdb.DuckDBPyConnection, batches: Batches) -> SourceTable:
         """Register the lines of a task as ``source``, split into columns."""

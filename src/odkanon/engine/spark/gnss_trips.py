@@ -32,19 +32,13 @@ _CUT = f"{_TRIP}, counted STRING, number BIGINT"
 
 @dataclass(frozen=True)
 class SparkTrips:
-    """Trips on Spark, with the account of their points.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        ``person, start_time, end_time, start_lat, start_lon, end_lat, end_lon``, for `odkanon.spark.read`; persisted in
-        the memory and on the disks of the cluster.
-    account : PointsAccount
-        The same as from `odkanon.points_to_trips`.
-    """
+    """Trips on Spark, with the account of their points."""
 
     frame: DataFrame
+    """``person, start_time, end_time, start_lat, start_lon, end_lat, end_lon``, for `odkanon.spark.read`; persisted in
+    the memory and on the disks of the cluster."""
     account: PointsAccount
+    """The same as from `odkanon.points_to_trips`."""
     _kept: DataFrame
 
     def unpersist(self) -> None:

@@ -59,18 +59,12 @@ class SparkRows(Protocol):
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of a data frame.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        The rows, with numbered columns: Spark passes no column to Python that has a dot in its name.
-    names : tuple of str
-        The names of the columns.
-    """
+    """The rows of a data frame."""
 
     frame: DataFrame
+    """The rows, with numbered columns: Spark passes no column to Python that has a dot in its name."""
     names: tuple[str, ...]
+    """The names of the columns."""
     lines: int | None = None
 
     def for_query(self, sql: str) -> tuple[DataFrame, TaskSource]:
@@ -107,21 +101,14 @@ class TextRows:
 
 @dataclass(frozen=True, eq=False)
 class SparkInput(TableInput):
-    """Rows on Spark as an input of the SQL engine: DuckDB checks them in tasks, Spark does everything else.
-
-    Attributes
-    ----------
-    backend : Spark
-        The session.
-    rows : SparkRows
-        All rows.
-    table : SourceTable
-        The first rows, with standard column names; queries on it run on all rows.
-    """
+    """Rows on Spark as an input of the SQL engine: DuckDB checks them in tasks, Spark does everything else."""
 
     backend: Spark
+    """The session."""
     rows: SparkRows
+    """All rows."""
     table: SourceTable
+    """The first rows, with standard column names; queries on it run on all rows."""
 
     @property
     def lines(self) -> int | None:

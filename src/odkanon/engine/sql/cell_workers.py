@@ -43,18 +43,12 @@ def coordinates(batch: pa.RecordBatch) -> list[Floats]:
 
 @dataclass(frozen=True)
 class DegreeConverter:
-    """Converts the coordinates of batches to degrees, and rejects points that are nowhere on the globe.
-
-    Attributes
-    ----------
-    crs : str
-        The coordinate reference system, such as ``EPSG:32719``.
-    reason : int
-        The number of the reason for which rows are rejected.
-    """
+    """Converts the coordinates of batches to degrees, and rejects points that are nowhere on the globe."""
 
     crs: str
+    """The coordinate reference system, such as ``EPSG:32719``."""
     reason: int
+    """The number of the reason for which rows are rejected."""
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch in degrees; a row that was rejected before keeps its reason."""

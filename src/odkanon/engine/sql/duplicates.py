@@ -22,21 +22,14 @@ _ZONED, _PLAIN = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Trips that repeat another of the same person, one row for each repeated trip.
-
-    Attributes
-    ----------
-    found : pyarrow.Table
-        ``extra`` (the number of repetitions), ``weight`` (of each), the format of times, and further columns.
-    ends : list of array
-        ``start_lat, start_lon, end_lat, end_lon`` in degrees.
-    good : array of bool
-        Whether both ends are on the globe.
-    """
+    """Trips that repeat another of the same person, one row for each repeated trip."""
 
     found: pa.Table
+    """``extra`` (the number of repetitions), ``weight`` (of each), the format of times, and further columns."""
     ends: list[Floats]
+    """``start_lat, start_lon, end_lat, end_lon`` in degrees."""
     good: Bools
+    """Whether both ends are on the globe."""
 
     def rejected(self, which: Bools | None = None) -> Rejected:
         """Return the total of all or some of them."""

@@ -32,21 +32,14 @@ FLOWS_PER_CONTRIBUTION = 4
 
 @dataclass(frozen=True, eq=False)
 class TableAxis:
-    """One axis of a table of flows.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        The tree over its leaves.
-    places : array of int
-        The places as the table identifies them: keys of leaves, or numbers of zones.
-    leaf : array of int
-        For each place, one leaf inside it.
-    """
+    """One axis of a table of flows."""
 
     tree: Hierarchy
+    """The tree over its leaves."""
     places: Ints
+    """The places as the table identifies them: keys of leaves, or numbers of zones."""
     leaf: Ints
+    """For each place, one leaf inside it."""
 
     def coarsen(self, cut: Cut) -> TableAxis:
         """Return the axis whose places are the zones of a cut."""
@@ -63,26 +56,18 @@ class TableAxis:
 
 @dataclass(frozen=True, eq=False)
 class SqlEngine:
-    """Answers from flows in a database.
-
-    Attributes
-    ----------
-    origin, destination : TableAxis
-        The axes of the table.
-    table : StoredTable
-        ``origin, destination, pairs, trips`` and, if trips are weighted, ``weight``.
-    contributions : mapping of str to Relation
-        ``origin, destination, contributor``, possibly repeated, for each measure whose contributors count.
-    scale : int or None
-        Units per unit of weight; None without weights.
-    """
+    """Answers from flows in a database."""
 
     backend: Backend
     origin: TableAxis
     destination: TableAxis
+    """The axes of the table."""
     table: StoredTable
+    """``origin, destination, pairs, trips`` and, if trips are weighted, ``weight``."""
     contributions: Mapping[str, Relation]
+    """``origin, destination, contributor``, possibly repeated, for each measure whose contributors count."""
     scale: int | None
+    """Units per unit of weight; None without weights."""
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy over the leaves of an axis."""

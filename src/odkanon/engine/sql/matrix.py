@@ -27,34 +27,24 @@ _BYTES_PER_PAIR = 64
 
 @dataclass(frozen=True, eq=False)
 class SqlMatrix:
-    """An OD matrix whose pairs are in a database.
-
-    Attributes
-    ----------
-    origins, destinations : Hierarchy
-        The trees over the observed leaves of each axis.
-    keys : tuple of array of int
-        The keys of the leaves of each axis in the database, in tree order.
-    pairs : StoredTable
-        ``origin, destination``, the codes of attributes, ``pairs, trips`` and, if trips are weighted, ``weight``; one
-        row for each combination of pair and attributes.
-    contributions : mapping of str to Relation
-        ``origin, destination``, the codes of attributes and ``contributor``, possibly repeated, for each measure whose
-        contributors the input identifies.
-    summary : Summary
-        The totals of the matrix and its provenance.
-    axes : tuple of AttributeAxis
-        The attributes of a cube.
-    """
+    """An OD matrix whose pairs are in a database."""
 
     backend: Backend
     origins: Hierarchy
     destinations: Hierarchy
+    """The trees over the observed leaves of each axis."""
     keys: tuple[Ints, Ints]
+    """The keys of the leaves of each axis in the database, in tree order."""
     pairs: StoredTable
+    """``origin, destination``, the codes of attributes, ``pairs, trips`` and, if trips are weighted, ``weight``; one
+    row for each combination of pair and attributes."""
     contributions: Mapping[str, Relation]
+    """``origin, destination``, the codes of attributes and ``contributor``, possibly repeated, for each measure whose
+    contributors the input identifies."""
     summary: Summary
+    """The totals of the matrix and its provenance."""
     axes: tuple[AttributeAxis, ...] = ()
+    """The attributes of a cube."""
 
     def table_axis(self, axis: Axis) -> TableAxis:
         """Return one axis of the table of pairs."""

@@ -22,26 +22,18 @@ from odkanon.read.person_ids import contributor_numbers
 
 @dataclass(frozen=True, eq=False)
 class SqlResidual:
-    """What is left, in a database.
-
-    Attributes
-    ----------
-    nodes : tuple of int
-        For each axis, the number of nodes.
-    table : Relation
-        The node numbers, ``pairs, trips`` and, if trips are weighted, ``weight``.
-    contributions : mapping of str to Relation
-        The node numbers, ``contributor`` and ``trips``, possibly in several rows, for each measure that counts
-        contributors.
-    scale : int or None
-        Units per unit of weight; None without weights.
-    """
+    """What is left, in a database."""
 
     backend: Backend
     nodes: tuple[int, ...]
+    """For each axis, the number of nodes."""
     table: Relation
+    """The node numbers, ``pairs, trips`` and, if trips are weighted, ``weight``."""
     contributions: Mapping[str, Relation]
+    """The node numbers, ``contributor`` and ``trips``, possibly in several rows, for each measure that counts
+    contributors."""
     scale: int | None
+    """Units per unit of weight; None without weights."""
 
     @property
     def axes(self) -> tuple[str, ...]:

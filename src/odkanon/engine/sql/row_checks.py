@@ -106,31 +106,21 @@ class TableInput:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How the rows of a table are checked and counted, once its totals are known.
-
-    Attributes
-    ----------
-    reasons : tuple of str
-        The reasons to reject rows, numbered from 1.
-    columns : dict of str to str
-        SQL expressions of ``reason`` and, as far as the table has them, ``trips``, ``weight`` in units, and
-        contributors by measure.
-    contributors : tuple of str
-        The measures among these that count contributors.
-    copies : RowSql
-        What makes two rows equal, and the condition under which they are duplicates.
-    count : int
-        Number of rows.
-    scale : int
-        Units per unit of weight.
-    """
+    """How the rows of a table are checked and counted, once its totals are known."""
 
     reasons: tuple[str, ...]
+    """The reasons to reject rows, numbered from 1."""
     columns: dict[str, str]
+    """SQL expressions of ``reason`` and, as far as the table has them, ``trips``, ``weight`` in units, and contributors
+    by measure."""
     contributors: tuple[str, ...]
+    """The measures among these that count contributors."""
     copies: RowSql
+    """What makes two rows equal, and the condition under which they are duplicates."""
     count: int
+    """Number of rows."""
     scale: int
+    """Units per unit of weight."""
 
     @property
     def fingerprint(self) -> dict[str, str]:

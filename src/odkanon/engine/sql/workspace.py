@@ -33,21 +33,14 @@ from odkanon.zoning.zones import Zones, zones_of_cut
 
 @dataclass(frozen=True, eq=False)
 class SqlWorkspace:
-    """A matrix in a database at work.
-
-    Attributes
-    ----------
-    od : SqlMatrix
-        The whole matrix.
-    left : SqlMatrix
-        What is left after suppression; its summary is still that of the whole.
-    early : Totals
-        What was suppressed before generalisation.
-    """
+    """A matrix in a database at work."""
 
     od: SqlMatrix
+    """The whole matrix."""
     left: SqlMatrix
+    """What is left after suppression; its summary is still that of the whole."""
     early: Totals
+    """What was suppressed before generalisation."""
 
     @classmethod
     def from_matrix(cls, od: SqlMatrix) -> SqlWorkspace:

@@ -38,24 +38,16 @@ class AxisBox(NamedTuple):
 
 @dataclass(eq=False)
 class CascadeReader:
-    """A reader of nested rows.
-
-    Attributes
-    ----------
-    ladder : Ladder
-        The public hierarchies and the order in which they are coarsened.
-    rows : dict
-        The published trips by node.
-    k : int
-        The minimum number of trips of a row.
-    variant : {"plain", "capped", "kept"}
-        The variant of the method.
-    """
+    """A reader of nested rows."""
 
     ladder: Ladder
+    """The public hierarchies and the order in which they are coarsened."""
     rows: dict[LadderNode, int]
+    """The published trips by node."""
     k: int
+    """The minimum number of trips of a row."""
     variant: CascadeVariant
+    """The variant of the method."""
     below: dict[LadderNode, list[LadderNode]] = field(default_factory=dict)
     parts: dict[LadderNode, list[set[int]]] = field(default_factory=dict)
     _passes: dict[tuple[LadderNode, AxisBox | None], int] = field(default_factory=dict)

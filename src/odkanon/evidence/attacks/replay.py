@@ -27,22 +27,15 @@ LEVELS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 2))
 
 @dataclass(frozen=True, eq=False)
 class SmallGroup:
-    """A group below the rule, inside one row.
-
-    Attributes
-    ----------
-    pairs, others : array of int
-        The pairs of the row in the group, and those outside it.
-    levels : tuple of int
-        By how many levels the ends of the group are coarsened.
-    name : str
-        A label.
-    """
+    """A group below the rule, inside one row."""
 
     pairs: Ints
     others: Ints
+    """The pairs of the row in the group, and those outside it."""
     levels: tuple[int, int]
+    """By how many levels the ends of the group are coarsened."""
     name: str
+    """A label."""
 
 
 def replay(context: AttackContext) -> AttackResult:

@@ -30,18 +30,12 @@ PRECISION = 1e-12
 
 @dataclass(frozen=True)
 class Masses:
-    """How volumes are counted: in trips of mean weight, so that one target fits trips and weights.
-
-    Attributes
-    ----------
-    measure : {"trips", "weight"}
-        What is counted.
-    unit : float
-        The mass of one trip. Where all weights are equal, masses are the numbers of trips exactly.
-    """
+    """How volumes are counted: in trips of mean weight, so that one target fits trips and weights."""
 
     measure: Volume
+    """What is counted."""
     unit: float
+    """The mass of one trip. Where all weights are equal, masses are the numbers of trips exactly."""
 
     @classmethod
     def of(cls, od: ODMatrix, rule: Rule) -> Masses:
@@ -64,53 +58,36 @@ class DestinationLevel:
     """The combinations of one level of the destination tree that are worth deciding about.
 
     Those below the rule whose parent is below it too are left out: all of that parent is suppressed anyway.
-
-    Attributes
-    ----------
-    row : array of int
-        Which combinations of the level these are.
-    parent : array of int
-        Their parents, as places in the next level's arrays; empty at the root.
-    good : array of bool
-        Whether each meets the rule.
-    volume : array of float
-        What each publishes: its mass if it meets the rule, else 0.
-    spread : array of float
-        What publishing it costs: ``volume * (|o| + |node|)``.
-    lost : array of float
-        What not publishing it takes from the budget; 0 where it meets the rule.
     """
 
     row: Ints
+    """Which combinations of the level these are."""
     parent: Codes
+    """Their parents, as places in the next level's arrays; empty at the root."""
     good: Bools
+    """Whether each meets the rule."""
     volume: Floats
+    """What each publishes: its mass if it meets the rule, else 0."""
     spread: Floats
+    """What publishing it costs: ``volume * (|o| + |node|)``."""
     lost: Floats
+    """What not publishing it takes from the budget; 0 where it meets the rule."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Cuts that are cheapest at some multiplier.
-
-    Attributes
-    ----------
-    delta : float
-        The multiplier: what suppressing one more unit of the budget is worth.
-    spread, lost : float
-        ``sum mass * (|o| + |d|)`` of what is published, and what is suppressed in the unit of the budget.
-    split : tuple of array of bool
-        For each level above the leaves and combination worth deciding about, whether the cut goes on below it.
-    gap : float
-        Relative duality gap, in [0, 1]: cuts of the same origins within the budget can have a ``spread`` smaller
-        by this share at most.
-    """
+    """Cuts that are cheapest at some multiplier."""
 
     delta: float
+    """The multiplier: what suppressing one more unit of the budget is worth."""
     spread: float
     lost: float
+    """``sum mass * (|o| + |d|)`` of what is published, and what is suppressed in the unit of the budget."""
     split: tuple[Bools, ...]
+    """For each level above the leaves and combination worth deciding about, whether the cut goes on below it."""
     gap: float = 0.0
+    """Relative duality gap, in [0, 1]: cuts of the same origins within the budget can have a ``spread`` smaller by this
+    share at most."""
 
     def priced(self, delta: float) -> float:
         """Return what these cuts cost at a multiplier, ``spread + delta * lost``."""
@@ -119,21 +96,14 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The destination trees of all origin zones.
-
-    Attributes
-    ----------
-    levels : tuple of DestinationLevel
-        What is to be decided, from the leaves to the roots.
-    parents : tuple of array of int
-        For each level below the roots and every combination, the row of its parent.
-    row_of_pair : array of int
-        For each OD pair, its combination at the lowest level.
-    """
+    """The destination trees of all origin zones."""
 
     levels: tuple[DestinationLevel, ...]
+    """What is to be decided, from the leaves to the roots."""
     parents: tuple[Codes, ...]
+    """For each level below the roots and every combination, the row of its parent."""
     row_of_pair: Codes
+    """For each OD pair, its combination at the lowest level."""
 
     @classmethod
     def of(cls, od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, masses: Masses) -> Forest:

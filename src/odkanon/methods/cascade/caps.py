@@ -21,44 +21,29 @@ _FREE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Boxes with rows in them: steps of some nodes on one axis.
-
-    Attributes
-    ----------
-    node, part : array of int
-        The row of the node, and the number of its part on the axis.
-    place : array of int
-        The column of the part's kind among those of the node.
-    value : array of int
-        How much the node can pass up, or its parts can hold, while the box is empty.
-    """
+    """Boxes with rows in them: steps of some nodes on one axis."""
 
     node: Ints
     part: Ints
+    """The row of the node, and the number of its part on the axis."""
     place: Ints
+    """The column of the part's kind among those of the node."""
     value: Ints
+    """How much the node can pass up, or its parts can hold, while the box is empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class Caps:
-    """Values of some nodes of one rung.
-
-    Attributes
-    ----------
-    nothing : array of int
-        With no box empty.
-    most : array of int
-        The same, with what spare parts can hold as well: not to be counted on, but it may be there.
-    untouched : list of array of int
-        For each axis, node (row) and kind of its parts (column), with a box empty that has no row in it.
-    touched : list of Steps
-        For each axis, with a box empty that has rows in it.
-    """
+    """Values of some nodes of one rung."""
 
     nothing: Ints
+    """With no box empty."""
     most: Ints
+    """The same, with what spare parts can hold as well: not to be counted on, but it may be there."""
     untouched: list[Ints]
+    """For each axis, node (row) and kind of its parts (column), with a box empty that has no row in it."""
     touched: list[Steps]
+    """For each axis, with a box empty that has rows in it."""
 
     def without(self, which: Bools) -> Caps:
         """Return the values without those of some nodes, as if they held nothing that can be counted on."""

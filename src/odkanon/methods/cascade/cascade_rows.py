@@ -15,47 +15,32 @@ from odkanon.methods.cascade.ladder import Ladder
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The rows of a rung.
-
-    Attributes
-    ----------
-    found : NodeFlows
-        What was there, with what finer rows passed on.
-    groups : NodeFlows
-        What of it is listed.
-    passed : NodeFlows
-        What of it goes on to the next rung.
-    gives : array of bool
-        Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
-    """
+    """The rows of a rung."""
 
     rung: int
     found: NodeFlows
+    """What was there, with what finer rows passed on."""
     groups: NodeFlows
+    """What of it is listed."""
     passed: NodeFlows
+    """What of it goes on to the next rung."""
     gives: Bools
+    """Whether a row lists as much as it may, so that some of its trips may stand in a coarser one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Listed rows, from the finest rung to the coarsest.
-
-    Attributes
-    ----------
-    rung : array of int
-        The rung of each row.
-    found, groups, passed : NodeFlows
-        Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`.
-    gives : array of bool
-        Whether a row lists as much as it may, so that some of its trips may stand in a coarser one.
-    """
+    """Listed rows, from the finest rung to the coarsest."""
 
     ladder: Ladder
     rung: Ints
+    """The rung of each row."""
     found: NodeFlows
     groups: NodeFlows
     passed: NodeFlows
+    """Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`."""
     gives: Bools
+    """Whether a row lists as much as it may, so that some of its trips may stand in a coarser one."""
 
     def __len__(self) -> int:
         return len(self.rung)

@@ -18,18 +18,12 @@ from odkanon.zoning.hierarchy import Hierarchy
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One axis of a ladder.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        The tree over the observed leaves, up to the public root.
-    levels : tuple of Level
-        What is public of each level.
-    """
+    """One axis of a ladder."""
 
     tree: Hierarchy
+    """The tree over the observed leaves, up to the public root."""
     levels: tuple[Level, ...]
+    """What is public of each level."""
 
     @property
     def top(self) -> int:
@@ -64,18 +58,12 @@ def side_of(tree: Hierarchy) -> Side:
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The rungs, and the axes that they coarsen.
-
-    Attributes
-    ----------
-    sides : tuple of Side
-        The axes.
-    axes : tuple of int
-        For each rung above the leaves, the axis that it coarsens by one level.
-    """
+    """The rungs, and the axes that they coarsen."""
 
     sides: tuple[Side, ...]
+    """The axes."""
     axes: tuple[int, ...]
+    """For each rung above the leaves, the axis that it coarsens by one level."""
 
     def __len__(self) -> int:
         return len(self.axes) + 1
@@ -120,18 +108,12 @@ On a survey of 60,444 trips by mode and five parts of the day, 77 % keep their m
 
 @dataclass(frozen=True)
 class Order:
-    """The steps of a ladder.
-
-    Attributes
-    ----------
-    steps : tuple of int
-        For each rung above the leaves, the axis that it coarsens: origins, destinations, then attributes.
-    text : str
-        The same as it can be asked for.
-    """
+    """The steps of a ladder."""
 
     steps: tuple[int, ...]
+    """For each rung above the leaves, the axis that it coarsens: origins, destinations, then attributes."""
     text: str
+    """The same as it can be asked for."""
 
 
 def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy], tops: Sequence[int]) -> Order:

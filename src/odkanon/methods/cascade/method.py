@@ -111,19 +111,13 @@ def cascade(
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a cascade would give.
-
-    Attributes
-    ----------
-    trips : int
-        How many trips it lists.
-    g : float or None
-        Its mean generalisation error where it leaves out as much as a budget allows; None where there is none, or where
-        nothing would be left.
-    """
+    """What a cascade would give."""
 
     trips: int
+    """How many trips it lists."""
     g: float | None
+    """Its mean generalisation error where it leaves out as much as a budget allows; None where there is none, or where
+    nothing would be left."""
 
 
 def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:

@@ -34,19 +34,13 @@ _PER_RESOLUTION = 3
 
 @dataclass(frozen=True, eq=False)
 class EarlierRows:
-    """Rows of an earlier cascade.
-
-    Attributes
-    ----------
-    name : str
-        What to call the release.
-    origin, destination : array of str
-        The zones of each row.
-    """
+    """Rows of an earlier cascade."""
 
     name: str
+    """What to call the release."""
     origin: npt.NDArray[np.str_]
     destination: npt.NDArray[np.str_]
+    """The zones of each row."""
 
     @classmethod
     def from_saved(cls, release: SavedRelease) -> EarlierRows:

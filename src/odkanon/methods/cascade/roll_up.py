@@ -21,21 +21,14 @@ from odkanon.model.rule import Rule
 
 @dataclass(frozen=True, eq=False)
 class PublicationRule:
-    """When a group becomes a row.
-
-    Attributes
-    ----------
-    rule : Rule
-        What a row must meet.
-    k : int
-        The trips that a row must have in any case.
-    capped : bool
-        Whether a row is capped at what its parts could carry with any one box of them empty.
-    """
+    """When a group becomes a row."""
 
     rule: Rule
+    """What a row must meet."""
     k: int
+    """The trips that a row must have in any case."""
     capped: bool = True
+    """Whether a row is capped at what its parts could carry with any one box of them empty."""
 
     @property
     def passes(self) -> bool:
@@ -70,24 +63,16 @@ class PublicationRule:
 
 @dataclass(frozen=True, eq=False)
 class RollUp:
-    """What a fall leaves.
-
-    Attributes
-    ----------
-    rows : Rows
-        What is listed.
-    residual : Rest
-        What no rung lists.
-    kept : Totals
-        What rows have above their caps, where that does not go on.
-    most : int or None
-        The most trips that can be in no row, as far as the rows tell; None where they do not tell.
-    """
+    """What a fall leaves."""
 
     rows: Rows
+    """What is listed."""
     residual: Residual
+    """What no rung lists."""
     kept: Totals
+    """What rows have above their caps, where that does not go on."""
     most: int | None
+    """The most trips that can be in no row, as far as the rows tell; None where they do not tell."""
 
     @cached_property
     def left(self) -> Totals:

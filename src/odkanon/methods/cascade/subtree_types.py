@@ -26,26 +26,18 @@ _BASE_CELLS = np.array([110, 12])
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The kinds of one level of a public tree; rows are kinds, columns kinds of parts, 0 times where there are fewer.
-
-    Attributes
-    ----------
-    kind : array of int
-        For each observed node of the level, its kind.
-    child, count : array of int
-        The kinds of the children of each kind, and how many there are of each.
-    step, step_count : array of int
-        The same for the largest proper parts: the children, or those of the only child where there is but one.
-    spare : array of bool
-        For each kind, whether a reader may know that there is nothing in it at all.
-    """
+    """The kinds of one level of a public tree: rows are kinds, columns kinds of parts (0 times if there are fewer)."""
 
     kind: Ints
+    """For each observed node of the level, its kind."""
     child: Ints
     count: Ints
+    """The kinds of the children of each kind, and how many there are of each."""
     step: Ints
     step_count: Ints
+    """The same for the largest proper parts: the children, or those of the only child where there is but one."""
     spare: Bools
+    """For each kind, whether a reader may know that there is nothing in it at all."""
 
     @cached_property
     def single(self) -> Bools:

@@ -32,27 +32,18 @@ _SEED = 2025
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to anneal, and on which scale.
-
-    Attributes
-    ----------
-    iterations : int
-        Turns of one axis each.
-    deadline : float
-        When to stop at the latest, by the monotonic clock.
-    k : float
-        Mass of a class that just meets the rule; k times G is the scale of the changes that moves make.
-    allowance : int
-        What may be suppressed.
-    compactness : float
-        Price of an edge between two zones, as a multiple of k times G.
-    """
+    """How long to anneal, and on which scale."""
 
     iterations: int
+    """Turns of one axis each."""
     deadline: float
+    """When to stop at the latest, by the monotonic clock."""
     k: float
+    """Mass of a class that just meets the rule; k times G is the scale of the changes that moves make."""
     allowance: int
+    """What may be suppressed."""
     compactness: float = 1.0
+    """Price of an edge between two zones, as a multiple of k times G."""
 
     def progress(self, iteration: int, start: float) -> float:
         """Return how much of the run is over, by turns or by time, whichever is further."""

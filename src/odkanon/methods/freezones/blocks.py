@@ -25,27 +25,19 @@ class Blocks:
     up with its empty children, which belong to zones like all others: zones then have no holes, and the cells of a
     zone do not disclose which small cells were observed. Nor does their extent disclose a few trips: the parent of
     every block has enough.
-
-    Attributes
-    ----------
-    cells : array of uint64
-        The cells, observed ones first.
-    leaves : array of int
-        Observed leaves in each; 0 for empty ones.
-    block_of_leaf : array of int
-        For each leaf, its block.
-    edges : array of int, shape (2, n)
-        Neighbours, in both directions, sorted by the first.
-    around : int
-        How many blocks of a zone to look at, beyond the neighbours of a block, to see whether it hangs together without
-        that block; none where neighbours of a block border on each other.
     """
 
     cells: Cells
+    """The cells, observed ones first."""
     leaves: Ints
+    """Observed leaves in each; 0 for empty ones."""
     block_of_leaf: Codes
+    """For each leaf, its block."""
     edges: Edges
+    """Neighbours, in both directions, sorted by the first, of shape (2, n)."""
     around: int = 0
+    """How many blocks of a zone to look at, beyond the neighbours of a block, to see whether it hangs together without
+    that block; none where neighbours of a block border on each other."""
 
     def __len__(self) -> int:
         return len(self.cells)

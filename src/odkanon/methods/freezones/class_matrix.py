@@ -16,22 +16,15 @@ from odkanon.model.measures import DISTINCT
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Flows between blocks in the order of the blocks of one axis.
-
-    Attributes
-    ----------
-    flow : array of int
-        Which flow.
-    own, other : array of int
-        Its block on the axis, and on the other one.
-    counts : dict of str to array of int
-        What adds up of it.
-    """
+    """Flows between blocks in the order of the blocks of one axis."""
 
     flow: Ints
+    """Which flow."""
     own: Ints
     other: Ints
+    """Its block on the axis, and on the other one."""
     counts: dict[str, Ints]
+    """What adds up of it."""
 
     @classmethod
     def of(cls, flows: Flows, axis: int, names: tuple[str, ...]) -> Line:
@@ -49,11 +42,6 @@ class ZonePlan:
     Contributors do not add up, so each counts as a share in each flow: 1 / (number of flows of the class that contain
     it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are computed again for
     every sheet.
-
-    Attributes
-    ----------
-    symmetric : bool
-        Whether both axes have the same blocks, and the same zones whatever moves.
     """
 
     counting: Counting
@@ -62,6 +50,7 @@ class ZonePlan:
     lines: tuple[Line, Line]
     zones: tuple[Ints, Ints]
     symmetric: bool = False
+    """Whether both axes have the same blocks, and the same zones whatever moves."""
 
     @classmethod
     def of(cls, problem: Problem, blocks: tuple[Blocks, Blocks], zones: tuple[Ints, Ints]) -> ZonePlan:
@@ -121,25 +110,17 @@ def _renumbered(zones: Ints) -> Ints:
 
 @dataclass(eq=False)
 class Known:
-    """What is remembered of the moves of a sheet from one sweep to the next; NaN where that is nothing.
-
-    Attributes
-    ----------
-    multiplier : float
-        The price of a suppressed unit that it holds for.
-    leave : array of float
-        For each block, what changes when it leaves its row.
-    keys, enter : array
-        Blocks and rows as one number, rising, and what changes when the block enters the row.
-    changed : array of bool
-        Rows that blocks have left or entered since.
-    """
+    """What is remembered of the moves of a sheet from one sweep to the next; NaN where that is nothing."""
 
     multiplier: float
+    """The price of a suppressed unit that it holds for."""
     leave: Floats
+    """For each block, what changes when it leaves its row."""
     keys: Ints
     enter: Floats
+    """Blocks and rows as one number, rising, and what changes when the block enters the row."""
     changed: Bools
+    """Rows that blocks have left or entered since."""
 
     @classmethod
     def nothing(cls, sheet: Sheet, multiplier: float) -> Known:
@@ -233,20 +214,14 @@ _ALMOST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """Which counts there are of a class, which must reach a threshold, and what they cost.
-
-    Attributes
-    ----------
-    thresholds : tuple of (int, float)
-        Number of a count, and what it must reach.
-    mass, cost : int
-        Number of the count that G weighs by, and of the one that the budget is spent in.
-    """
+    """Which counts there are of a class, which must reach a threshold, and what they cost."""
 
     names: tuple[str, ...]
     thresholds: tuple[tuple[int, float], ...]
+    """Number of a count, and what it must reach."""
     mass: int
     cost: int
+    """Number of the count that G weighs by, and of the one that the budget is spent in."""
 
     @classmethod
     def of(cls, problem: Problem) -> Counting:

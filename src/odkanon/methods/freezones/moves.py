@@ -19,20 +19,14 @@ _ENOUGH = 1500
 
 @dataclass(frozen=True, eq=False)
 class BlockMoves:
-    """Every move of a block to another zone that it borders on.
-
-    Attributes
-    ----------
-    block, zone : array of int
-        Which block, by its number, and to which zone.
-    edges, inside : array of int
-        How many edges the block shares with that zone, and with its own.
-    """
+    """Every move of a block to another zone that it borders on."""
 
     block: Ints
     zone: Ints
+    """Which block, by its number, and to which zone."""
     edges: Ints
     inside: Ints
+    """How many edges the block shares with that zone, and with its own."""
 
     def take(self, which: Ints) -> BlockMoves:
         """Return some of the moves."""

@@ -26,21 +26,14 @@ _AROUND = 40
 
 @dataclass(frozen=True, eq=False)
 class Polygons:
-    """All leaves of a lookup table, observed or not, so that the composition of a zone discloses nothing.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        The whole table.
-    shapes : array of shapely geometries
-        The polygon of each leaf.
-    edges : array of int, shape (2, n)
-        Neighbours, in both directions, sorted by the first.
-    """
+    """All leaves of a lookup table, observed or not, so that the composition of a zone discloses nothing."""
 
     tree: Hierarchy
+    """The whole table."""
     shapes: Shapes
+    """The polygon of each leaf."""
     edges: Edges
+    """Neighbours, in both directions, sorted by the first, of shape (2, n)."""
 
     def blocks(self, tree: Hierarchy) -> Blocks:
         """Return every polygon as a block, with the leaves that occur in a tree."""

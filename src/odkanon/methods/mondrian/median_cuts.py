@@ -46,21 +46,14 @@ class Segments:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The masses of each point under a rule, and how much either side of a cut needs.
-
-    Attributes
-    ----------
-    volume : array of int
-        What a cut should halve.
-    additive : tuple of (array of int, int)
-        Masses that add up, with their thresholds.
-    counts_distinct : tuple of (Contributions, int)
-        The contributors to each point, sorted by point, with the threshold on their number.
-    """
+    """The masses of each point under a rule, and how much either side of a cut needs."""
 
     volume: Ints
+    """What a cut should halve."""
     additive: tuple[tuple[Ints, int], ...]
+    """Masses that add up, with their thresholds."""
     counts_distinct: tuple[tuple[Contributions, int], ...]
+    """The contributors to each point, sorted by point, with the threshold on their number."""
 
     @classmethod
     def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
@@ -157,15 +150,10 @@ _WIDER = [_MARGIN << more for more in range(1, 40)]
 
 @dataclass(frozen=True)
 class Grid:
-    """Lines of longitude and latitude at multiples of a power of two degrees, counted from -180 and -90.
-
-    Attributes
-    ----------
-    step : float
-        Degrees from line to line: exact in binary, so that borders are the same numbers everywhere.
-    """
+    """Lines of longitude and latitude at multiples of a power of two degrees, counted from -180 and -90."""
 
     step: float
+    """Degrees from line to line: exact in binary, so that borders are the same numbers everywhere."""
 
     @classmethod
     def of_resolution(cls, resolution: int) -> Grid:

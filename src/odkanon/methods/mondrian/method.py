@@ -82,18 +82,12 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """A partition of points into boxes.
-
-    Attributes
-    ----------
-    bounds : array of int, shape (boxes, 2, dimensions)
-        Grid lines of the lower and upper corner of each.
-    box_of_point : array of int
-        For each point, the number of its box.
-    """
+    """A partition of points into boxes."""
 
     bounds: Ints
+    """Grid lines of the lower and upper corner of each, of shape (boxes, 2, dimensions)."""
     box_of_point: Codes
+    """For each point, the number of its box."""
 
 
 def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> Boxes:

@@ -36,26 +36,18 @@ PRICE, PUBLISHED, SPENT, CLASSES, LOSS = range(len(COLUMNS))
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be cut, and what counts.
-
-    Attributes
-    ----------
-    od, rule, budget
-        The input, what classes must meet, and what may be suppressed.
-    measure : {"trips", "weight"}
-        What G and the other objectives count.
-    with_loss : bool
-        Whether E is asked for; it costs one look at every pair for every level.
-    counts : tuple of array of int, or None
-        Where both axes stand on one tree: for each axis, which of the leaves are its own (1, else 0).
-    """
+    """What is to be cut, and what counts."""
 
     od: ODMatrix
     rule: Rule
     budget: Budget
+    """The input, what classes must meet, and what may be suppressed."""
     measure: UtilityMeasure = "trips"
+    """What G and the other objectives count."""
     with_loss: bool = False
+    """Whether E is asked for; it costs one look at every pair for every level."""
     counts: tuple[Ints, Ints] | None = None
+    """Where both axes stand on one tree: for each axis, which of the leaves are its own (1, else 0)."""
 
     @classmethod
     def square(
@@ -96,18 +88,12 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """What every node of an axis would add as a zone, given the partner's cut.
-
-    Attributes
-    ----------
-    tree : Hierarchy
-        The tree of the axis.
-    columns : array, shape (columns, nodes)
-        The nodes of all levels one after another, from the leaves on.
-    """
+    """What every node of an axis would add as a zone, given the partner's cut."""
 
     tree: Hierarchy
+    """The tree of the axis."""
     columns: Floats
+    """The nodes of all levels one after another, from the leaves on, of shape (columns, nodes)."""
 
     @cached_property
     def levels(self) -> tuple[Floats, ...]:
@@ -184,20 +170,14 @@ class Goal:
     E and C_AVG alone have degenerate answers: a single origin zone lets the destinations be so fine that all classes
     sit right above the threshold, and is useless. They are therefore minimised among releases whose G does not
     exceed a ceiling.
-
-    Attributes
-    ----------
-    objective : {"g", "e", "c_avg"}
-        What to minimise.
-    allowance : int
-        What may be suppressed at most.
-    ceiling : float
-        What G may be at most.
     """
 
     objective: Objective
+    """What to minimise."""
     allowance: int
+    """What may be suppressed at most."""
     ceiling: float = inf
+    """What G may be at most."""
 
     def values(self, totals: Floats) -> Floats:
         """Return the objective of each column of totals; infinite where a constraint is broken."""

@@ -24,20 +24,14 @@ _CANDIDATES = 160
 
 @dataclass(frozen=True, eq=False)
 class CutMoves:
-    """Ways to change a cut in one place: merge all zones below a node, or split a zone into its children.
-
-    Attributes
-    ----------
-    level, start, size : array of int
-        The level that the leaves of the place get, its first leaf, and its number of leaves.
-    change : array, shape (columns, moves)
-        What the totals change by. CutMoves in disjoint places add up exactly.
-    """
+    """Ways to change a cut in one place: merge all zones below a node, or split a zone into its children."""
 
     level: Ints
     start: Ints
     size: Ints
+    """The level that the leaves of the place get, its first leaf, and its number of leaves."""
     change: Floats
+    """What the totals change by, of shape (columns, moves). Moves in disjoint places add up exactly."""
 
     def take(self, which: Ints) -> CutMoves:
         """Return some of the moves."""
@@ -179,18 +173,12 @@ def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[CutMoves,
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """A cut that some moves in disjoint places come from or lead to.
-
-    Attributes
-    ----------
-    cut : Cut
-        The current cut, that cut with every zone split, or with all zones below some level merged.
-    parts : list of (int, array of int)
-        1 where moves lead to the cut, -1 where they come from it, and for each zone the move it is part of or -1.
-    """
+    """A cut that some moves in disjoint places come from or lead to."""
 
     cut: Cut
+    """The current cut, that cut with every zone split, or with all zones below some level merged."""
     parts: list[tuple[int, Ints]]
+    """1 where moves lead to the cut, -1 where they come from it, and for each zone the move it is part of or -1."""
 
     @cached_property
     def zone_of_node(self) -> Ints:

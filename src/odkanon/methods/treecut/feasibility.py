@@ -19,22 +19,15 @@ from odkanon.model.od import AXES, Axis
 
 @dataclass(frozen=True, eq=False)
 class ClassesByNode:
-    """The classes as seen from one axis.
-
-    Attributes
-    ----------
-    node : array of int
-        For each class, the number of its node among those of all levels.
-    order, first : array of int
-        The classes ordered by node, and where those of each node begin.
-    suppressed : array, shape (columns, nodes)
-        What a node adds where nothing of it is published.
-    """
+    """The classes as seen from one axis."""
 
     node: Codes
+    """For each class, the number of its node among those of all levels."""
     order: Ints
     first: Ints
+    """The classes ordered by node, and where those of each node begin."""
     suppressed: Floats
+    """What a node adds where nothing of it is published, of shape (columns, nodes)."""
 
     def classes_at(self, nodes: Ints) -> Ints:
         """Return the classes that have one of some nodes."""
@@ -43,18 +36,13 @@ class ClassesByNode:
 
 @dataclass(frozen=True, eq=False)
 class Good:
-    """All classes between two nodes that meet the rule, whatever the levels of the nodes.
-
-    Attributes
-    ----------
-    columns : array, shape (columns, classes)
-        What a class changes in `odkanon.methods.treecut.dp.COLUMNS` by being published instead of suppressed.
-    sides : tuple of ClassesByNode
-        The nodes of each axis.
-    """
+    """All classes between two nodes that meet the rule, whatever the levels of the nodes."""
 
     columns: Floats
+    """What a class changes in `odkanon.methods.treecut.dp.COLUMNS` by being published instead of suppressed, of shape
+    (columns, classes)."""
     sides: tuple[ClassesByNode, ClassesByNode]
+    """The nodes of each axis."""
 
 
 def good_classes(problem: Problem) -> Good:
@@ -97,24 +85,16 @@ def _suppressed(problem: Problem, axis: Axis) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """Flows between the nodes of two levels.
-
-    Attributes
-    ----------
-    problem : Problem
-        What counts.
-    pairs : Flows
-        The OD pairs that were merged.
-    flows : Flows
-        The classes.
-    class_of_pair : array of int or None
-        For each pair the number of its class, where E is asked for.
-    """
+    """Flows between the nodes of two levels."""
 
     problem: Problem
+    """What counts."""
     pairs: Flows
+    """The OD pairs that were merged."""
     flows: Flows
+    """The classes."""
     class_of_pair: Codes | None
+    """For each pair the number of its class, where E is asked for."""
 
     @classmethod
     def of(cls, problem: Problem, pairs: Flows) -> _Classes:

@@ -27,45 +27,30 @@ _NOISE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MatrixBlock:
-    """Flows from consecutive origins to all destinations.
-
-    Attributes
-    ----------
-    first : int
-        Position of the first origin.
-    units, exact : array of int
-        By origin (first axis) and destination, the millionths that flow, and those of them that were published
-        between zones inside; the others are estimated.
-    """
+    """Flows from consecutive origins to all destinations."""
 
     first: int
+    """Position of the first origin."""
     units: Ints
     exact: Ints
+    """By origin (first axis) and destination, the millionths that flow, and those of them that were published between
+    zones inside; the others are estimated."""
 
 
 @dataclass(frozen=True, eq=False)
 class ApportionedRows:
-    """Rows prepared to be apportioned; see `apportion`.
-
-    Attributes
-    ----------
-    targets : int
-        Number of target zones, including the outside.
-    shares : scipy.sparse.csr_array
-        Shares of target zones (columns) in source zones (rows).
-    estimated : scipy.sparse.csr_array
-        Between source zones, the units to apportion.
-    exact : scipy.sparse.csr_array
-        Between target zones, the units published inside both.
-    from_target : array of int
-        The apportioned units that start in each target zone.
-    """
+    """Rows prepared to be apportioned; see `apportion`."""
 
     targets: int
+    """Number of target zones, including the outside."""
     shares: Any
+    """Sparse shares of target zones (columns) in source zones (rows)."""
     estimated: Any
+    """Sparse: between source zones, the units to apportion."""
     exact: Any
+    """Sparse: between target zones, the units published inside both."""
     from_target: Ints
+    """The apportioned units that start in each target zone."""
 
     def blocks(self) -> Iterator[MatrixBlock]:
         """Yield the matrix in order, some origins at a time; the boundaries do not depend on the measure."""

@@ -34,22 +34,15 @@ class WeightedPoints:
 
 @dataclass(frozen=True, eq=False)
 class ZoneShares:
-    """Shares of source zones in target zones, sorted by source; the last target is outside of all.
-
-    Attributes
-    ----------
-    source, target : array of int
-        Positions of both.
-    share : array of float
-        The shares of a source zone add up to 1.
-    size : array of float
-        For each source zone, what is divided: its area in square metres, or its weight.
-    """
+    """Shares of source zones in target zones, sorted by source; the last target is outside of all."""
 
     source: Ints
     target: Ints
+    """Positions of both."""
     share: Floats
+    """The shares of a source zone add up to 1."""
     size: Floats
+    """For each source zone, what is divided: its area in square metres, or its weight."""
 
 
 def read_weights(path: str | Path) -> WeightedPoints:

@@ -30,18 +30,12 @@ _MEASURES = ("trips", "weight")
 
 @dataclass(frozen=True, eq=False)
 class ValueBlock:
-    """Flows from consecutive zones to all zones.
-
-    Attributes
-    ----------
-    first : int
-        Position of the first origin.
-    units : dict of str to array of int
-        By name, origin (first axis) and destination, the millionths of each cell.
-    """
+    """Flows from consecutive zones to all zones."""
 
     first: int
+    """Position of the first origin."""
     units: dict[str, Ints]
+    """By name, origin (first axis) and destination, the millionths of each cell."""
 
     @property
     def values(self) -> dict[str, Floats]:
@@ -51,21 +45,14 @@ class ValueBlock:
 
 @dataclass(frozen=True, eq=False)
 class ZoneMatrix:
-    """A release on given zones, computed block by block whenever it is needed: it may be larger than memory.
-
-    Attributes
-    ----------
-    codes : list of str
-        The zones, in the order of their file, and last the outside.
-    numbers : array of int or None
-        The codes as integers, if they are; the outside is 0, or -1 if a zone has the code 0.
-    measures : dict of str to ApportionedRows
-        ``trips`` and, where the release has weights, ``weight``.
-    """
+    """A release on given zones, computed block by block whenever it is needed: it may be larger than memory."""
 
     codes: list[str]
+    """The zones, in the order of their file, and last the outside."""
     numbers: Ints | None
+    """The codes as integers, if they are; the outside is 0, or -1 if a zone has the code 0."""
     measures: dict[str, ApportionedRows]
+    """``trips`` and, where the release has weights, ``weight``."""
 
     @property
     def names(self) -> list[str]:

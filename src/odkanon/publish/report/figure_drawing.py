@@ -41,22 +41,15 @@ _COLUMNS = 3
 
 @dataclass(frozen=True)
 class FigureOptions:
-    """What a figure shows of a release.
-
-    Attributes
-    ----------
-    measure : {"trips", "weight"}
-        The measure that colours zones.
-    axes : tuple of str
-        ``origin``, ``destination`` or both.
-    near, km
-        The part of the world; see `odkanon.publish.report.map_drawing.map_window`.
-    """
+    """What a figure shows of a release."""
 
     measure: str = "trips"
+    """The measure that colours zones."""
     axes: tuple[str, ...] = AXES
+    """``origin``, ``destination`` or both."""
     near: str | None = None
     km: float = 10.0
+    """The part of the world; see `odkanon.publish.report.map_drawing.map_window`."""
 
     def window(self, outlines: Sequence[ZoneOutline]) -> MapWindow | None:
         """Return the part of the world that all maps of the figure share."""

@@ -27,20 +27,14 @@ LonLatRing = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class ZoneOutline:
-    """The outline of a zone and its published total.
-
-    Attributes
-    ----------
-    rings : list of list of (float, float)
-        Longitudes and latitudes; holes run clockwise.
-    area : float
-        In square degrees without holes; only to compare zones of one picture.
-    """
+    """The outline of a zone and its published total."""
 
     id: str
     mass: float
     rings: list[LonLatRing]
+    """Longitudes and latitudes; holes run clockwise."""
     area: float
+    """In square degrees without holes; only to compare zones of one picture."""
 
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:

@@ -32,28 +32,19 @@ _GOLDEN = 1.1673039782614187
 
 @dataclass(frozen=True)
 class FlowAccuracy:
-    """Accuracy of the flows between places.
-
-    Attributes
-    ----------
-    name : str
-        The places: ``2 km`` for squares of that side.
-    km : float or None
-        Side of the squares; None for the user's own places.
-    cpc : float
-        Common part of commuters, ``2 sum min(T, M) / (sum T + sum M)``, from 0 (no trip in its place) to 1.
-    inside_before, inside_after : float or None
-        Share of the mass that stays inside its place, in the input and in the release.
-    large_near : float or None
-        Share of the mass in flows of at least 20 trips whose error is below 25 %; None if there are no such flows.
-    """
+    """Accuracy of the flows between places."""
 
     name: str
+    """The places: ``2 km`` for squares of that side."""
     km: float | None
+    """Side of the squares; None for the user's own places."""
     cpc: float
+    """Common part of commuters, ``2 sum min(T, M) / (sum T + sum M)``, from 0 (no trip in its place) to 1."""
     inside_before: float
     inside_after: float | None
+    """Share of the mass that stays inside its place, in the input and in the release."""
     large_near: float | None
+    """Share of the mass in flows of at least 20 trips whose error is below 25 %; None if there are no such flows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +62,15 @@ def locate_leaves(places: MapZones, leaves: LeafPoints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class TrueFlows:
-    """Flows of the input between places, sorted by origin and destination.
-
-    Attributes
-    ----------
-    places : tuple of array of int
-        Numbers of the places of both axes, sorted.
-    origin, destination : array of int
-        For each flow, the indices of its places.
-    mass : array of float, shape (flows, measures)
-        Mass in each measure.
-    """
+    """Flows of the input between places, sorted by origin and destination."""
 
     places: tuple[Ints, Ints]
+    """Numbers of the places of both axes, sorted."""
     origin: Codes
     destination: Codes
+    """For each flow, the indices of its places."""
     mass: Floats
+    """Mass in each measure, of shape (flows, measures)."""
 
     @property
     def stays(self) -> Bools:
@@ -127,21 +111,14 @@ def _cut(tree: Hierarchy, number: Ints) -> Cut:
 
 @dataclass(frozen=True, eq=False)
 class FlowComparison:
-    """Flows of the input between places, with the estimates from the release.
-
-    Attributes
-    ----------
-    truth : TrueFlows
-        The input.
-    estimate : array of float, shape (flows, measures)
-        The release, for the same flows; it may have others in addition.
-    inside : array of float
-        Mass that stays inside its place in the release, in each measure.
-    """
+    """Flows of the input between places, with the estimates from the release."""
 
     truth: TrueFlows
+    """The input."""
     estimate: Floats
+    """The release, of shape (flows, measures), for the same flows; it may have others in addition."""
     inside: Floats
+    """Mass that stays inside its place in the release, in each measure."""
 
 
 def compare_flows(

@@ -19,19 +19,13 @@ _TABLE = 16
 
 @dataclass(frozen=True, eq=False)
 class RowMasses:
-    """Masses to spread, each over one origin and one destination zone, sorted by origin.
-
-    Attributes
-    ----------
-    origin, destination : array of int
-        Numbers of the zones.
-    mass : array of float, shape (rows, measures)
-        The masses in each measure.
-    """
+    """Masses to spread, each over one origin and one destination zone, sorted by origin."""
 
     origin: Ints
     destination: Ints
+    """Numbers of the zones."""
     mass: Floats
+    """The masses in each measure, of shape (rows, measures)."""
 
     def take(self, which: Ints) -> RowMasses:
         """Return some of the rows, in the given order."""
@@ -109,19 +103,13 @@ class _HalfSpread:
 
 @dataclass(frozen=True, eq=False)
 class _DestinationSpread:
-    """Spreads half-spread masses over the destination places.
-
-    Attributes
-    ----------
-    shares : Shares
-        The share of each destination zone in each place, by zone.
-    by_place, place : array of int
-        The order of the entries by place, and their places in that order.
-    """
+    """Spreads half-spread masses over the destination places."""
 
     shares: Shares
+    """The share of each destination zone in each place, by zone."""
     by_place: Ints
     place: Ints
+    """The order of the entries by place, and their places in that order."""
 
     @classmethod
     def from_shares(cls, shares: Shares) -> _DestinationSpread:

@@ -20,22 +20,15 @@ _MOST_SQUARES, _LARGE_BOX_GRID = 4096, 64
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The share of each zone in each place, sorted by zone and place.
-
-    Attributes
-    ----------
-    zone, place : array of int
-        Numbers of both; each combination occurs once.
-    share : array of float
-        Above 0; the shares of a zone add up to 1, unless its location is unknown.
-    zones : int
-        Number of zones.
-    """
+    """The share of each zone in each place, sorted by zone and place."""
 
     zone: Ints
     place: Ints
+    """Numbers of both; each combination occurs once."""
     share: Floats
+    """Above 0; the shares of a zone add up to 1, unless its location is unknown."""
     zones: int
+    """Number of zones."""
 
 
 class MapZones(Protocol):
@@ -57,15 +50,10 @@ class MapZones(Protocol):
 
 @dataclass(frozen=True)
 class Squares:
-    """Squares of a map, with a corner at its centre, so that those of 1 km lie inside those of 2 km.
-
-    Attributes
-    ----------
-    km : float
-        Length of a side.
-    """
+    """Squares of a map, with a corner at its centre, so that those of 1 km lie inside those of 2 km."""
 
     km: float
+    """Length of a side."""
 
     @property
     def name(self) -> str:
@@ -113,18 +101,12 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class GivenZones:
-    """The user's own places.
-
-    Attributes
-    ----------
-    name : str
-        Name of the partition.
-    function : callable
-        From x and y of points to the numbers of their places; the area outside is a place, too.
-    """
+    """The user's own places."""
 
     name: str
+    """Name of the partition."""
     function: Callable[[Floats, Floats], Ints]
+    """From x and y of points to the numbers of their places; the area outside is a place, too."""
 
     def locate(self, x: Floats, y: Floats) -> Ints:
         """Return the number of the place of each point."""

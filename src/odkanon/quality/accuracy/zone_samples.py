@@ -29,23 +29,16 @@ Pair = tuple[T, T]
 
 @dataclass(frozen=True, eq=False)
 class ZonePoints:
-    """Zones as points, each of which represents an equal part of its zone; a zone without a location has none.
-
-    Attributes
-    ----------
-    x, y : array of float
-        The points, in metres, with those of a zone next to each other. Overlapping zones may share points.
-    starts, counts : array of int
-        For each zone its first point, and the number of its points.
-    many : array of int or None
-        The number of points that each point represents, if not one.
-    """
+    """Zones as points, each of which represents an equal part of its zone; a zone without a location has none."""
 
     x: Floats
     y: Floats
+    """The points, in metres, with those of a zone next to each other. Overlapping zones may share points."""
     starts: Ints
     counts: Ints
+    """For each zone its first point, and the number of its points."""
     many: Ints | None = None
+    """The number of points that each point represents, if not one."""
 
     def shares(self, places: MapZones) -> Shares:
         """Return the share of each zone in each place."""

@@ -36,27 +36,19 @@ _PERSON_OF_FILE = f"regexp_extract(filename, '{_FILE_NAME}', 1, 'i')"
 
 @dataclass(frozen=True)
 class Fixes:
-    """GNSS points as one query.
-
-    Attributes
-    ----------
-    connection : duckdb.DuckDBPyConnection
-        Connection to run it on.
-    query : str
-        Yields ``person``, ``instant``, ``clock`` (both in microseconds), ``lat``, ``lon``, ``zoned`` and ``reason``:
-        0 for a good fix, or 1 and more for one of ``reasons``.
-    reasons : tuple of str
-        Why fixes are rejected.
-    tables : tuple of SourceTable
-        Their tables, one per layout of columns.
-    """
+    """GNSS points as one query."""
 
     connection: duckdb.DuckDBPyConnection
+    """Connection to run it on."""
     query: str
+    """Yields ``person``, ``instant``, ``clock`` (both in microseconds), ``lat``, ``lon``, ``zoned`` and ``reason``: 0
+    for a good fix, or 1 and more for one of ``reasons``."""
     reasons: tuple[str, ...]
+    """Why fixes are rejected."""
     name: str
     time_column: str
     tables: tuple[SourceTable, ...]
+    """Their tables, one per layout of columns."""
 
     def unreadable_lines(self) -> int:
         """Return how many lines of CSV files could not be read, once the query has run."""

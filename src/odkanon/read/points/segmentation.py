@@ -32,28 +32,19 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PointsAccount:
-    """Counts of points and trips.
-
-    Attributes
-    ----------
-    points : int
-        Points read, good and bad.
-    rejected : mapping of str to int
-        Rejected points, by reason.
-    persons, persons_without_trips : int
-        Persons with a good point, and how many of them have no trip.
-    trips : int
-        Resulting trips.
-    dropped : mapping of str to int
-        Runs of points that are not trips, by reason.
-    """
+    """Counts of points and trips."""
 
     points: int
+    """Points read, good and bad."""
     rejected: Mapping[str, int] = field(default_factory=dict)
+    """Rejected points, by reason."""
     persons: int = 0
     persons_without_trips: int = 0
+    """Persons with a good point, and how many of them have no trip."""
     trips: int = 0
+    """Resulting trips."""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    """Runs of points that are not trips, by reason."""
 
 
 def points_to_trips(

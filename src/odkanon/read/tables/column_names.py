@@ -187,21 +187,14 @@ def attribute_columns(table: NamedColumns, found: Mapping[str, str], wanted: Seq
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout of well-known data, recognised by its columns.
-
-    Attributes
-    ----------
-    name : str
-        Its common name.
-    needs : frozenset of str
-        Columns, in lower case, that only this layout combines.
-    view : callable
-        From a table and its columns by lower-case name to a table with our columns added.
-    """
+    """A layout of well-known data, recognised by its columns."""
 
     name: str
+    """Its common name."""
     needs: frozenset[str]
+    """Columns, in lower case, that only this layout combines."""
     view: Callable[[SourceTable, Mapping[str, str]], SourceTable]
+    """From a table and its columns by lower-case name to a table with our columns added."""
 
 
 def apply_layout(table: SourceTable) -> SourceTable:

@@ -28,27 +28,18 @@ _ZIP, _OLD_EXCEL, _ARROW, _OLD_FEATHER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"A
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A text or Parquet file, or a table.
-
-    Attributes
-    ----------
-    path : Path
-        The file, or its extracted content.
-    name : str
-        Its name in messages.
-    sha256 : str
-        Digest of the original file.
-    table : pyarrow.Table, optional
-        Its content, if that is not a file.
-    keeper : object
-        Whatever keeps the extracted content alive.
-    """
+    """A text or Parquet file, or a table."""
 
     path: Path
+    """The file, or its extracted content."""
     name: str
+    """Its name in messages."""
     sha256: str
+    """Digest of the original file."""
     table: pa.Table | None = None
+    """Its content, if that is not a file."""
     keeper: object = None
+    """Whatever keeps the extracted content alive."""
 
 
 def unpack(path: Path) -> Unpacked:

@@ -49,18 +49,12 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ZonePolygons:
-    """Polygons of zones with their codes.
-
-    Attributes
-    ----------
-    codes : list of str
-        In file order; 52 and 52.0 are the same code.
-    shapes : array of shapely geometries
-        Outlines in degrees (longitude, latitude).
-    """
+    """Polygons of zones with their codes."""
 
     codes: list[str]
+    """In file order; 52 and 52.0 are the same code."""
     shapes: Shapes
+    """Outlines in degrees (longitude, latitude)."""
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:

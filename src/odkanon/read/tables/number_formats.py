@@ -36,18 +36,12 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The format of numbers and times, as far as it was specified.
-
-    Attributes
-    ----------
-    decimal : {",", "."}, optional
-        Decimal separator; by default a point, or a comma where coordinates leave no doubt.
-    time_format : str, optional
-        Format of times, such as ``%d/%m/%Y %H:%M``; by default detected from the values.
-    """
+    """The format of numbers and times, as far as it was specified."""
 
     decimal: str | None = None
+    """Decimal separator; by default a point, or a comma where coordinates leave no doubt."""
     time_format: str | None = None
+    """Format of times, such as ``%d/%m/%Y %H:%M``; by default detected from the values."""
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ",", "."):

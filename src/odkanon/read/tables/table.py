@@ -51,39 +51,26 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table that DuckDB can scan.
-
-    Attributes
-    ----------
-    connection : duckdb.DuckDBPyConnection
-        Connection for this table only.
-    scan : str
-        SQL to select from.
-    columns : tuple of str
-        Names in the source.
-    name : str
-        Name of the table in messages.
-    sha256 : str or None
-        Digest of the file.
-    checks : tuple of RowCheck
-        Checks of its layout.
-    lines : int or None
-        Expected number of rows of a text file; None where its lines do not determine it.
-    plain : bool
-        Whether numbers and times are as in the file, rather than converted by `odkanon.read.tables.number_formats`.
-    keeper : object
-        Whatever must outlive the table.
-    """
+    """A table that DuckDB can scan."""
 
     connection: duckdb.DuckDBPyConnection
+    """Connection for this table only."""
     scan: str
+    """SQL to select from."""
     columns: tuple[str, ...]
+    """Names in the source."""
     name: str
+    """Name of the table in messages."""
     sha256: str | None = None
+    """Digest of the file."""
     checks: tuple[RowCheck, ...] = ()
+    """Checks of its layout."""
     lines: int | None = None
+    """Expected number of rows of a text file; None where its lines do not determine it."""
     plain: bool = True
+    """Whether numbers and times are as in the file, rather than converted by `odkanon.read.tables.number_formats`."""
     keeper: object = None
+    """Whatever must outlive the table."""
 
     def select(self, values: Mapping[str, str]) -> str:
         """Return the query for some expressions, by name, over all readable rows."""

@@ -37,18 +37,12 @@ MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF
 
 @dataclass(frozen=True)
 class TextFormat:
-    """The format of a text file, as far as it was specified.
-
-    Attributes
-    ----------
-    encoding : str, optional
-        Such as ``latin-1``; by default UTF-8, or detected from the content.
-    delimiter : str, optional
-        Column separator; by default detected from the header.
-    """
+    """The format of a text file, as far as it was specified."""
 
     encoding: str | None = None
+    """Such as ``latin-1``; by default UTF-8, or detected from the content."""
     delimiter: str | None = None
+    """Column separator; by default detected from the header."""
 
     def __post_init__(self) -> None:
         if self.encoding is not None:
@@ -62,24 +56,17 @@ class TextFormat:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file in UTF-8, and its header.
-
-    Attributes
-    ----------
-    path : Path
-        The file itself, or a copy in UTF-8 that is removed with ``keeper``.
-    lines : LineCount
-        Counts over its lines.
-    name : str
-        Its name in messages.
-    """
+    """A text file in UTF-8, and its header."""
 
     path: Path
+    """The file itself, or a copy in UTF-8 that is removed with ``keeper``."""
     gzipped: bool
     delimiter: str
     columns: tuple[str, ...]
     lines: LineCount
+    """Counts over its lines."""
     name: str
+    """Its name in messages."""
     keeper: object = None
 
 

@@ -108,28 +108,19 @@ def _example(line: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class LineCount:
-    r"""Counts over the lines of a text, which end with ``\n``.
-
-    Attributes
-    ----------
-    below : int
-        Lines below the first that are not empty; readers skip empty ones.
-    ends, windows : int
-        Line ends, and how many of them are ``\r\n``.
-    returns : int
-        Occurrences of ``\r`` elsewhere.
-    odd : int
-        Lines with an odd number of quotes, where a value may continue on the next line.
-    utf8 : bool
-        Whether everything is UTF-8.
-    """
+    r"""Counts over the lines of a text, which end with ``\n``."""
 
     below: int
+    """Lines below the first that are not empty; readers skip empty ones."""
     ends: int
     windows: int
+    r"""Line ends, and how many of them are ``\r\n``."""
     returns: int
+    r"""Occurrences of ``\r`` elsewhere."""
     odd: int
+    """Lines with an odd number of quotes, where a value may continue on the next line."""
     utf8: bool
+    """Whether everything is UTF-8."""
 
     @property
     def rows(self) -> int | None:
