@@ -134,7 +134,7 @@ def test_a_budget_takes_the_promise_back() -> None:
     """Where its cut falls tells of groups, so that nothing may be said of what can be shown to exist."""
     od = golden_od("turin-3k")
     whole, part = (anonymize(od, Rule(trips=10), method="cascade", **how) for how in ({}, {"budget": 0.2}))
-    assert promise(whole).endswith("No group below that can be shown to exist.")
+    assert promise(whole).endswith("but not the total of the input.")
     assert promise(part).endswith("for comparing, not for publishing.")
     assert "can be shown" not in promise(part)
 
@@ -203,7 +203,7 @@ def test_rows_that_may_have_exchanged_trips_share_their_weight_by_trips() -> Non
     assert rows.groups.weight is not None
     assert shared is not None
     assert shared.sum() == rows.groups.weight.sum()
-    giving = np.flatnonzero(rows.gives & (rows.above >= 0))
+    giving = np.flatnonzero(rows.at_cap & (rows.above >= 0))
     assert len(giving)
     mean = shared / rows.groups.trips
     assert mean[giving] == pytest.approx(mean[rows.above[giving]], abs=1)
@@ -219,9 +219,9 @@ def test_only_rows_that_list_as_much_as_they_may_have_given_trips() -> None:
     od = cube_matrix(world, counts)
     found = rolled_up(od, Rule(trips=3), 3).rows
     assert list(zip(found.rung.tolist(), found.groups.trips.tolist(), strict=True)) == [(0, 5), (1, 4), (1, 3)]
-    assert found.gives.tolist() == [False, True, False]
+    assert found.at_cap.tolist() == [False, True, False]
     residual = open_workspace(od).residual_trips([side.nodes(0) for side in found.ladder.sides], ("trips",))
-    assert not roll_up(found.ladder, residual, PublicationRule(Rule(trips=3), 3, capped=False)).rows.gives.any()
+    assert not roll_up(found.ladder, residual, PublicationRule(Rule(trips=3), 3, capped=False)).rows.at_cap.any()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.attributes.hierarchies import AttributeAxis
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import MeasureColumns
 from odkanon.model.published_flows import Classes, published_classes
@@ -76,6 +76,8 @@ class NestedRows:
     """For each axis, the level of the node of each row."""
     groups: NodeFlows
     """The rows with their published masses; contributors are lower bounds."""
+    at_cap: Bools
+    """Whether a row lists as much as it may, so that there may be more trips of its group."""
     above: Ints
     """For each row, the finest other row that contains it; -1 for none."""
     finest_pairs: Ints
@@ -106,7 +108,13 @@ class NestedRows:
         return (
             origins,
             destinations,
-            replace(classes, min_contributors=at_least, finest_pairs=self.finest_pairs[rows], attributes=attributes),
+            replace(
+                classes,
+                min_contributors=at_least,
+                finest_pairs=self.finest_pairs[rows],
+                at_cap=self.at_cap[rows],
+                attributes=attributes,
+            ),
             rows,
         )
 

@@ -43,6 +43,9 @@ DISTINCT: dict[str, Measure] = {name: measure for name, measure in MEASURES.item
 ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.counts_distinct)
 """The measures that add up when flows are merged; utility is measured in them."""
 
+AT_CAP = "at_cap"
+"""The column that marks rows with *at least* so many trips; see `odkanon.model.published_flows.Classes`."""
+
 BY_CONTRIBUTOR = "by head"
 """Not a measure, but requested like one: the mass of each contributor to a flow, from which shares follow."""
 

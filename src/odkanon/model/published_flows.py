@@ -34,6 +34,8 @@ class Classes(MeasureColumns, Frozen):
     """What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up."""
     finest_pairs: Ints | None = None
     """Where zones of one class lie in those of another: for how many leaf pairs it is the finest class."""
+    at_cap: Bools | None = None
+    """The same: whether a class lists as many trips as it may, so that it has *at least* so many."""
 
     @property
     def sure(self) -> Classes:
@@ -42,7 +44,15 @@ class Classes(MeasureColumns, Frozen):
 
     def __post_init__(self) -> None:
         make_read_only(
-            self, "origin", "destination", *ADDITIVE, "contributors", "min_contributors", "attributes", "finest_pairs"
+            self,
+            "origin",
+            "destination",
+            *ADDITIVE,
+            "contributors",
+            "min_contributors",
+            "attributes",
+            "finest_pairs",
+            "at_cap",
         )
 
     def __len__(self) -> int:

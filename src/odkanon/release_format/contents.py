@@ -18,17 +18,23 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Codes, group_sum
 from odkanon.core.weights import from_units
 from odkanon.model.axes import AXES, Axis
-from odkanon.model.measures import ADDITIVE, MEASURES
+from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.model.release import Release
+from odkanon.release_format.datapackage import AT_CAP_MEANING
 from odkanon.release_format.names import MANIFEST, WHOLE, sha256
 from odkanon.release_format.public_rule import linked_promise, promise, public_rule, publishable_rule
 from odkanon.zoning.zones import Zones
 
 FORMAT = 1
+_TRIPS_UNIT = "trips of the input"
+_NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so many where at_cap is true"
 
 
 def classes_table(release: Release) -> pa.Table:
-    """Return the published classes as a table: ``origin, destination``, attributes, and every known measure."""
+    """Return the published classes as a table: ``origin, destination``, attributes, and every known measure.
+
+    Nested rows also have ``at_cap``, which follows from the rows: whether a row lists *at least* so many trips.
+    """
     classes = release.classes
     columns: dict[str, Any] = {
         "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
@@ -39,6 +45,8 @@ def classes_table(release: Release) -> pa.Table:
         masses = getattr(classes, measure)
         if masses is not None:
             columns[measure] = from_units(masses, classes.scale) if measure == "weight" else masses
+    if classes.at_cap is not None:
+        columns[AT_CAP] = pa.array(classes.at_cap)
     return pa.table(columns)
 
 
@@ -110,8 +118,9 @@ def make_manifest(
         "unlisted": {"at_most_trips": at_most_unlisted(release)},
         "quality": quality,
         "units": {
-            "trips": "trips of the input",
+            "trips": _TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT,
             **({"weight": "sum of the weights of these trips"} if release.classes.weight is not None else {}),
+            **({} if release.classes.at_cap is None else {AT_CAP: AT_CAP_MEANING}),
             "area_km2": "square kilometres",
         },
     }

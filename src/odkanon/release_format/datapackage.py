@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from odkanon.model.measures import DISTINCT
+from odkanon.model.measures import AT_CAP, DISTINCT
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 from odkanon.zoning.spherical_geometry import list_polygons
 
@@ -30,9 +30,22 @@ RESOURCES: dict[str, tuple[str, str, str, str]] = {
 COLUMNS: dict[str, tuple[str, str]] = {
     "origin": ("string", "Zone where the trips start; an id of zones.geojson with axis origin"),
     "destination": ("string", "Zone where the trips end; an id of zones.geojson with axis destination"),
-    "trips": ("integer", "Observed trips; unit: trip"),
+    "trips": ("integer", "Trips of the input; unit: trip"),
     "weight": ("number", "Sum of the weights of these trips; unit: trips of the population that they stand for"),
 } | {name: ("integer", f"Number of {measure.title} behind these trips") for name, measure in DISTINCT.items()}
+
+AT_CAP_MEANING = (
+    "whether the row lists as many trips as it may without showing that some group is below the rule: at least so many "
+    "trips are then in it and in no finer row, otherwise exactly so many"
+)
+_NESTED_COLUMNS: dict[str, tuple[str, str]] = {
+    "trips": (
+        "integer",
+        "Trips of the input that no finer row lists, at least so many where at_cap is true; unit: trip",
+    ),
+    AT_CAP: ("boolean", AT_CAP_MEANING[0].upper() + AT_CAP_MEANING[1:]),
+}
+"""What columns mean where rows lie in each other."""
 
 _ATTRIBUTE = ("string", "What kind of trips; any where that was given up")
 
@@ -122,14 +135,15 @@ def _resource(file: str, size: int, digest: str, *, columns: Sequence[str], rule
         return resource | {"type": "file"}
     if file_format != "csv":
         return resource
-    fields = [_field(column, rule) for column in columns]
-    key = [column for column in columns if COLUMNS.get(column, _ATTRIBUTE)[0] == "string"]
+    meanings = {**COLUMNS, **(_NESTED_COLUMNS if AT_CAP in columns else {})}
+    fields = [_field(column, meanings.get(column, _ATTRIBUTE), rule) for column in columns]
+    key = [column for column in columns if meanings.get(column, _ATTRIBUTE)[0] == "string"]
     schema = {"fields": fields, "primaryKey": key, "missingValues": [""]}
     return resource | {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema}
 
 
-def _field(column: str, rule: Mapping[str, Any]) -> dict[str, Any]:
-    field_type, meaning = COLUMNS.get(column, _ATTRIBUTE)
+def _field(column: str, described: tuple[str, str], rule: Mapping[str, Any]) -> dict[str, Any]:
+    field_type, meaning = described
     constraints: dict[str, Any] = {"required": True}
     # Thresholds on weight are left out: they were rounded to decimals.
     if field_type == "integer" and column in rule:

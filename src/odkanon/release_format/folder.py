@@ -18,7 +18,7 @@ from odkanon.core.parsing import parse_json
 from odkanon.core.paths import plain
 from odkanon.errors import DamagedReleaseError, InputError
 from odkanon.model.axes import AXES
-from odkanon.model.measures import ADDITIVE, MEASURES
+from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
 from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, ZONES, read_guarded_csv
 
@@ -55,7 +55,8 @@ class SavedRelease:
     features : list of dict
         The zones of both axes as GeoJSON features.
     table : pyarrow.Table
-        ``origin, destination``, the attributes of a cube, ``trips`` and the other published measures.
+        ``origin, destination``, the attributes of a cube, ``trips`` and the other published measures; of nested rows
+        also ``at_cap``: whether there are *at least* so many trips.
     """
 
     name: str
@@ -258,7 +259,7 @@ def _read_flows(folder: Path, attributes: list[str]) -> pa.Table:
     if path is None:
         raise DamagedReleaseError.because(folder, f"has neither {PARQUET} nor {CSV}", advice=_RESAVE)
     types = dict.fromkeys([*AXES, *attributes], pa.string()) | dict.fromkeys(MEASURES, pa.int64())
-    types["weight"] = pa.float64()
+    types |= {"weight": pa.float64(), AT_CAP: pa.bool_()}
     try:
         # Not read as a dataset, which would take a folder named sex=Woman for a column.
         table = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_guarded_csv(path, types)

@@ -9,6 +9,15 @@ from odkanon.model.measures import DISTINCT
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 
+EXACT = "A row lists the trips that no finer row lists."
+AT_LEAST = (
+    "A row lists trips that no finer row lists: at least so many where at_cap is true, otherwise exactly so many."
+)
+NO_BOX = (
+    "No box (one public zone on each axis, at any level) can be shown to hold trips other than those of the rows "
+    "inside it, to a reader who knows the rows, the method and all zones, but not the total of the input."
+)
+
 
 def publishable_rule(release: Release) -> Rule:
     """Return the rule of a release with a publishable weight threshold.
@@ -68,13 +77,15 @@ def promise(release: Release) -> str:
     stated = statement(publishable_rule(release))
     if not release.is_nested:
         return stated
+    safe = release.parameters.get("implications") == "safe"
+    lists = AT_LEAST if safe and release.parameters.get("rows") != "given" else EXACT
     if release.budget is not None:
         implied = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
-    elif release.parameters.get("implications") == "safe":
-        implied = "No group below that can be shown to exist."
+    elif safe:
+        implied = NO_BOX
     else:
         implied = "Whoever knows the method can work out smaller groups from several rows."
-    return f"{stated} A row lists the trips that no finer row lists. {implied}"
+    return f"{stated} {lists} {implied}"
 
 
 def linked_promise(whole: Release) -> str:

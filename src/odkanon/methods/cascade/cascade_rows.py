@@ -24,8 +24,8 @@ class Listed:
     """What of it is listed."""
     passed: NodeFlows
     """What of it goes on to the next rung."""
-    gives: Bools
-    """Whether a row lists as much as it may, so that some of its trips may stand in a coarser one."""
+    at_cap: Bools
+    """Whether a row lists as much as it may, so that there may be more trips of its group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,10 @@ class Rows:
     groups: NodeFlows
     passed: NodeFlows
     """Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`."""
-    gives: Bools
-    """Whether a row lists as much as it may, so that some of its trips may stand in a coarser one."""
+    at_cap: Bools
+    """Whether a row lists as much as it may, so that there may be more trips of its group."""
+    passes: bool
+    """Whether what a row has above its cap may stand in a coarser row."""
 
     def __len__(self) -> int:
         return len(self.rung)
@@ -101,7 +103,7 @@ class Rows:
         """
         if self.groups.weight is None:
             return None
-        pool = np.where(self.gives & (self.above >= 0), self.above, np.arange(len(self)))
+        pool = np.where(self.at_cap & self.passes & (self.above >= 0), self.above, np.arange(len(self)))
         while not np.array_equal(pool, pool[pool]):
             pool = pool[pool]
         trips = group_sum(pool, len(self), self.groups.trips)[pool]
@@ -116,18 +118,19 @@ class Rows:
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""
         kept = {name: getattr(self, name).take(which) for name in ("found", "groups", "passed")}
-        return replace(self, rung=self.rung[which], gives=self.gives[which], **kept)
+        return replace(self, rung=self.rung[which], at_cap=self.at_cap[which], **kept)
 
 
-def rows_of(ladder: Ladder, listed: Sequence[Listed]) -> Rows:
+def rows_of(ladder: Ladder, listed: Sequence[Listed], *, passes: bool) -> Rows:
     """Put the rows of all rungs together."""
     return Rows(
         ladder,
-        np.repeat([part.rung for part in listed], [len(part.gives) for part in listed]),
+        np.repeat([part.rung for part in listed], [len(part.at_cap) for part in listed]),
         _joined([part.found for part in listed]),
         _joined([part.groups for part in listed]),
         _joined([part.passed for part in listed]),
-        np.concatenate([part.gives for part in listed]),
+        np.concatenate([part.at_cap for part in listed]),
+        passes,
     )
 
 

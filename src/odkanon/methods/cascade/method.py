@@ -2,8 +2,8 @@
 
 A ladder takes the levels of origins and destinations in turns. At each rung what is left is grouped by the rung's
 nodes; a group that meets the rule becomes a row and leaves, the rest goes on. A row tells the trips that no finer row
-lists. Rows are capped so that nobody can conclude from them that a smaller group exists; docs/methods-own.md has the
-promise and its proof.
+lists: at least so many, where it is at its cap. Caps keep anybody from concluding that a smaller group exists;
+docs/methods-own.md has the promise and its proof.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def cascade(
     budget_of : {"rows", "trips"}, optional
         With a budget: share of OD pairs, or of trips, which is the default.
     implications : {"safe", "allowed"}
-        ``safe``: no group below the rule can be shown to exist. ``allowed``: every row meets the rule, but whoever
-        knows the method can work out smaller groups from several rows.
+        ``safe``: no box of public zones can be shown to hold trips that no row inside it lists. ``allowed``: every row
+        meets the rule, but whoever knows the method can work out smaller groups from several rows.
     give_up : str, optional
         For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
         `odkanon.methods.cascade.ladder.order_of`.
@@ -75,7 +75,8 @@ def cascade(
     Returns
     -------
     Release
-        Rows at several levels. Each trip is in one row at most; a row lists trips that no finer row lists.
+        Rows at several levels. Each trip is in one row at most; a row lists trips that no finer row lists, all of
+        them unless it is at its cap (``classes.at_cap``).
     """
     if implications not in get_args(Implications):
         raise InputError(f"implications are safe or allowed, not {implications!r}")

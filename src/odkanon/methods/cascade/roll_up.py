@@ -96,6 +96,7 @@ class RollUp:
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
             shown.take(which),
+            rows.at_cap,
             rows.above,
             rows.finest_pairs(),
             own.take(which),
@@ -135,15 +136,15 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
             nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
         chosen = groups.take(taken)
         row, left = split(chosen, bound, terms.reassigned)
-        gives = (row.trips == bound) & terms.capped & terms.passes & (rung > 0)
+        at_cap = (row.trips == bound) & terms.capped & (rung > 0)
         if not terms.passes:
             kept = kept + _totals(left)
             left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
         residual = residual.without(chosen, number + np.arange(len(taken)), left, terms.reassigned)
-        listed.append(Listed(rung, chosen, row, left, gives))
+        listed.append(Listed(rung, chosen, row, left, at_cap))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
-    return RollUp(rows_of(ladder, listed), residual, kept, most)
+    return RollUp(rows_of(ladder, listed, passes=terms.passes), residual, kept, most)
 
 
 def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | None) -> Bools:

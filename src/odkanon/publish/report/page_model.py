@@ -19,7 +19,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import DamagedReleaseError
 from odkanon.methods.method_registry import words_for
 from odkanon.model.axes import AXES
-from odkanon.model.measures import MEASURES
+from odkanon.model.measures import AT_CAP, MEASURES
 from odkanon.publish.report.packing import LONG, PER_DEGREE, ShapeTable, pack_names, pack_numbers
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import (
@@ -142,7 +142,9 @@ def _pack_flows(release: SavedRelease, names: dict[str, Sequence[str]]) -> dict[
     for name in MEASURES:
         if name in table.column_names:
             flows[name] = pack_numbers(table.column(name).to_numpy()[order])
-    others = [name for name in table.column_names if name not in {*AXES, *MEASURES}]
+    if AT_CAP in table.column_names:
+        flows[AT_CAP] = pack_numbers(np.asarray(table.column(AT_CAP).to_numpy()[order], dtype=np.int64))
+    others = [name for name in table.column_names if name not in {*AXES, *MEASURES, AT_CAP}]
     packed = {name: _pack_attribute(table.column(name).to_pylist(), order) for name in others}
     attributes = {name: own for name, own in packed.items() if len(own["values"]) <= MAX_VALUES}
     return flows | ({"attributes": attributes} if attributes else {})
