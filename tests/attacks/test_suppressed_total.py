@@ -19,7 +19,7 @@ from odkanon.engine.duckdb.input import DuckInput
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Totals
 from odkanon.model.release_spec import ReleaseSpec
-from odkanon.model.residual_suppression import ALONE
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED
 from odkanon.publish.manifests import full_manifest
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table
@@ -105,8 +105,8 @@ def test_of_equal_classes_the_first_by_id_goes() -> None:
 
 def test_where_nothing_would_be_left_nothing_is_published() -> None:
     release = anonymize(small([60, 4]).od, Rule(trips=10), budget=0.10)
-    assert release.refusal == ALONE
-    assert "a budget of 0" in ALONE
+    assert release.refusal == TOO_FEW_SUPPRESSED
+    assert "a budget of 0" in TOO_FEW_SUPPRESSED
     assert anonymize(small([60, 4]).od, Rule(trips=10), budget=0.0).published.all()
 
 

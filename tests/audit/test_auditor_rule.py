@@ -105,7 +105,7 @@ def test_persons_of_a_thinned_flow_are_the_published_ones(made: tuple[Path, Path
 
 
 def test_what_nobody_can_count_is_not_clean(made: tuple[Path, Path]) -> None:
-    assert "the rule counts households, but no flow says how many it has" in text(made[1], households=2)
+    assert "the rule counts households, but no flow lists them" in text(made[1], households=2)
     found = text(made[1], trips=made[0], households=2)
     assert "the rule counts households, but the trips given do not name any" in found
 
@@ -172,13 +172,13 @@ def test_the_command_takes_the_rule_and_lists_comparisons(made: tuple[Path, Path
     assert "whether" in output(done)
     done = odkanon("audit", made[1], table, "--min-trips", 10, "--disjoint")
     assert done.returncode == 0, output(done)
-    assert "no trips in common (as you say)" in output(done)
+    assert "no trips in common (as claimed)" in output(done)
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("A,B,25,11\n,B,25,12", "do not say where they begin or end"),
+        ("A,B,25,11\n,B,25,12", "have no origin or destination"),
         ("A,B,25,26", "have more persons than trips"),
     ],
 )

@@ -110,7 +110,7 @@ def test_rows_below_the_rule_and_rows_without_a_recipe_are_found(cube: Path, tri
     folder = copy_release(cube, tmp_path / "cube")
     recipe_path(folder).unlink()
     assert told(folder) == []
-    assert any("rows were not counted again" in text for text in told(folder, trips))
+    assert any("rows were not recounted" in text for text in told(folder, trips))
 
 
 def test_a_damaged_axis_is_reported(cube: Path, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_files_that_are_missing_and_that_should_not_be_there(folder: Folder) -> 
 def test_missing_digests_and_recipes_are_notes(folder: Folder) -> None:
     del folder.manifest["files"]
     (found,) = folder.findings()
-    assert found == ("release.json lists no digests, so edits of single files cannot be told", "note")
+    assert found == ("release.json lists no digests, so edits of single files cannot be detected", "note")
     folder.provenance, folder.recipe = None, {}
     _, (message, severity) = folder.findings()
     assert message.startswith("there is no recipe beside it")

@@ -107,7 +107,7 @@ def test_a_row_with_more_than_its_trips(tmp_path: Path) -> None:
 
 def test_more_is_missing_than_the_rows_say(tmp_path: Path) -> None:
     folder = save([(*INNER, 15)], tmp_path / "release", unlisted=9)
-    assert "12 trips are in no row, but release.json says that at most 9" in text(folder, world(tmp_path))
+    assert "12 trips are in no row, but release.json states that at most 9" in text(folder, world(tmp_path))
     just = save([(*INNER, 15)], tmp_path / "just", unlisted=12)
     assert "in no row" not in text(just, world(tmp_path))
 

@@ -119,7 +119,7 @@ def said(
     """Return what is found where some two are compared, and more is known."""
     connection, places = tables(*flows), Known(*flows)
     known = [
-        Relation(releases[one], releases[other], kind, "as you say") for one, other, kind in (*compared, *constraints)
+        Relation(releases[one], releases[other], kind, "as claimed") for one, other, kind in (*compared, *constraints)
     ]
     found = compare_numbers(connection, places, known[: len(compared)], known)  # type: ignore[arg-type]
     return [(each.check, each.message) for each in found]

@@ -85,7 +85,7 @@ def test_the_same_trips_from_another_file_are_noted(world: tuple[Path, Path], tm
         other = tmp_path / f"other{at}.parquet"
         pyarrow.parquet.write_table(pyarrow.parquet.read_table(world[0]), other, compression=compression)
         assert told(world[1], other, "recount", "note") == [
-            "the trips come from another file than the release says, though as many"
+            "the trips come from another file than those of the release, though as many"
         ]
 
 
@@ -137,7 +137,7 @@ def test_a_zone_with_other_places_than_the_data_is_reported(world: tuple[Path, P
     assert told(forged, world[0], "zones") == []
     edit_json(recipe_path(forged), change)
     (found,) = told(forged, world[0], "zones")
-    assert found.startswith("1 origin zones do not lie where the release says")
+    assert found.startswith("1 origin zones are not where they are stated")
     assert found.endswith(f"has 1 places of the data, not {1 + by}")
 
 
@@ -187,7 +187,7 @@ def test_shares_of_weight_count_where_the_rule_does(tmp_path: Path) -> None:
     [
         (False, True, None, None),
         (False, False, "finding", "the trips given name nobody"),
-        (True, True, "note", "which trips of a flow were suppressed it does not say"),
+        (True, True, "note", "it does not disclose which trips of a flow were suppressed"),
         (True, False, "finding", "the trips given name nobody"),
     ],
 )
@@ -249,7 +249,7 @@ def test_what_was_not_counted_again_is_not_compared_by_trips(world: tuple[Path, 
     report = audit_releases([world[1], folder], trips=world[0])
     assert report.compared[0].how != "by the trips"
     (found,) = findings(report, "recount")
-    assert "rows were not counted again" in found.message
+    assert "rows were not recounted" in found.message
 
 
 def test_releases_of_trips_that_cannot_be_told_apart_any_more_are_not_compared_by_them(tmp_path: Path) -> None:

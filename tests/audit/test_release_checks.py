@@ -141,7 +141,7 @@ def test_unpublished_measures_are_left_to_the_trips(told: Told) -> None:
     told.measures = ("trips", "weight")
     told.manifest |= {"rule": {"persons": 10, "trips": 11}, "statement": "10 persons and 11 trips"}
     few = "1 flows are below the rule of 11 trips: a1 -> a1 has 10"
-    unknown = "the rule counts persons, but no flow says how many it has; give the trips to count them"
+    unknown = "the rule counts persons, but no flow lists them; give the trips to count them"
     assert told.rule() == [few, unknown]
     assert told.rule(with_trips=True) == [few]
     told.manifest["nested"] = True
@@ -160,9 +160,7 @@ def test_more_contributors_than_trips_cannot_be(told: Told) -> None:
 
 def test_rows_that_begin_nowhere(told: Told) -> None:
     told.flows = FLOWS | {("", "b1"): (30, 30.0, 30, 30)}
-    assert told.rule() == [
-        "1 flows do not say where they begin or end, and may be totals of others:  -> b1 with 30 trips"
-    ]
+    assert told.rule() == ["1 flows have no origin or destination, and may be totals of others:  -> b1 with 30 trips"]
 
 
 def test_a_flow_that_is_listed_twice(told: Told) -> None:
@@ -259,7 +257,7 @@ def test_a_release_without_words(told: Told) -> None:
 def test_flows_that_do_not_add_up(told: Told, name: str) -> None:
     told.manifest["published"][name] += 1
     is_now = told.manifest["published"][name]
-    assert told.totals() == [f"the flows have {is_now - 1:g} {name} in all, but release.json says {is_now:g}"]
+    assert told.totals() == [f"the flows have {is_now - 1:g} {name} in all, but release.json states {is_now:g}"]
     del told.manifest["published"][name]
     assert told.totals() == []
 
@@ -305,7 +303,7 @@ def test_a_claim_about_the_smallest_flow(told: Told, claim: dict[str, int]) -> N
     told.provenance["privacy"]["persons"] = claim
     below = 2 if claim["threshold"] == 11 else 1
     assert told.totals() == [
-        f"release.json says that the smallest flow has {claim['min']} persons and {claim['below']} are below "
+        f"release.json states that the smallest flow has {claim['min']} persons and {claim['below']} are below "
         f"{claim['threshold']}; it is 4, and {below} are"
     ]
 
@@ -328,7 +326,7 @@ def test_a_claim_about_flows_that_are_not_there(told: Told) -> None:
     told.flows = {}
     del told.provenance["privacy"]["persons"]
     assert told.totals()[-1] == (
-        "release.json says that the smallest flow has 10 trips and 0 are below 10; it is 0, and 0 are"
+        "release.json states that the smallest flow has 10 trips and 0 are below 10; it is 0, and 0 are"
     )
 
 
@@ -336,7 +334,7 @@ def test_zones_without_flows_and_flows_without_zones(told: Told) -> None:
     told.zones["origin"].append({"id": "a2", "trips": 0, "weight": 0.0})
     del told.zones["destination"][0]
     assert told.margins() == [
-        "origin zone a2 has no published flow: it tells of a suppressed one",
+        "origin zone a2 has no published flow: it discloses a suppressed one",
         "destination zone a1 has flows but is missing from zones.geojson",
     ]
 

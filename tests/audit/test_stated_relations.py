@@ -193,7 +193,7 @@ def test_trips_override_statements(known: list[tuple[set[int], int]], kind: str,
     (found,) = find_relations(releases, atoms, {0, 1}, cumulative=False, disjoint=True)
     assert (found.kind, found.one.name, found.how) == (kind, first, "by the trips")
     (found,) = find_relations(releases, atoms, {0}, cumulative=False, disjoint=True)
-    assert (found.kind, found.how) == ("disjoint", "as you say")
+    assert (found.kind, found.how) == ("disjoint", "as claimed")
 
 
 def test_each_two_that_cannot_be_compared_are_a_finding() -> None:
@@ -226,7 +226,7 @@ def test_parts_of_which_nobody_knows_the_trips_are_not_complete() -> None:
 
 def test_the_same_trips_are_parts_of_each_other_and_a_swapped_one_too() -> None:
     one, other = said(0), said(1)
-    for kind, how, same in (("same", "said", True), ("overlap", "as you say", False)):
+    for kind, how, same in (("same", "said", True), ("overlap", "as claimed", False)):
         found = find_breakdowns([Relation(one, other, kind, how)])  # type: ignore[arg-type]
         assert [(each.whole.name, each.parts[0].name, each.complete, each.same) for each in found] == [
             ("r0", "r1", False, same),
@@ -243,7 +243,7 @@ def test_segments_of_one_run_are_those_that_its_index_lists(tmp_path: Path) -> N
     assert (found.kind, found.how) == ("overlap", "released linked")
     elsewhere = replace(young, folder=tmp_path / "old")
     (found,) = find_relations([women, elsewhere], [], set(), cumulative=False, disjoint=False)
-    assert (found.kind, found.how) == ("unknown", "by what they say")
+    assert (found.kind, found.how) == ("unknown", "by their statements")
     (tmp_path / "young.recipe.json").write_text("{}")
     (found,) = find_relations([women, young], [], set(), cumulative=False, disjoint=False)
-    assert (found.kind, found.how) == ("unknown", "by what they say")
+    assert (found.kind, found.how) == ("unknown", "by their statements")

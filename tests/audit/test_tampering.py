@@ -63,7 +63,7 @@ def test_a_count_lowered_everywhere(world: tuple[Path, Path], forged: Path) -> N
     for name in ("trips", "persons"):
         rows[0][name] -= 3
     write_rows(forged, rows)
-    assert "but release.json says" in messages(forged)
+    assert "but release.json states" in messages(forged)
     settle_accounts(forged)
     assert messages(forged) == ""
     assert "its count was changed" in messages(world[0], forged)
@@ -84,7 +84,7 @@ def test_a_class_added(world: tuple[Path, Path], forged: Path) -> None:
         (o["origin"], d["destination"]) for o in rows for d in rows if (o["origin"], d["destination"]) not in known
     )
     write_rows(forged, [*rows, {**rows[0], "origin": new[0], "destination": new[1]}])
-    assert "4 classes in all, but release.json says 3" in messages(forged)
+    assert "4 classes in all, but release.json states 3" in messages(forged)
     settle_accounts(forged)
     assert messages(forged) == ""
     assert "none of the trips is in it: it was added" in messages(world[0], forged)
@@ -129,7 +129,7 @@ def test_a_zone_replaced_by_another_cell(world: tuple[Path, Path], forged: Path)
     rename_zone(forged, str(read_rows(forged)[0]["origin"]), places()[10])
     assert messages(forged) == ""
     found = messages(world[0], forged)
-    assert f"1 origin zones do not lie where the release says: {places()[10]} has 0 places of the data, not 1" in found
+    assert f"1 origin zones are not where they are stated: {places()[10]} has 0 places of the data, not 1" in found
     assert "none of the trips is in it" in found
 
 
@@ -184,7 +184,7 @@ def test_rejected_rows_are_part_of_the_account(forged: Path) -> None:
 @pytest.mark.parametrize("said", [{"below": 1}, {"threshold": 1000}, {"min": 11}, {"min": 13}])
 def test_a_claim_about_the_smallest_flow_that_is_not_true(forged: Path, said: dict[str, int]) -> None:
     edit_json(recipe_path(forged), lambda content: content["about"]["privacy"]["trips"].update(said))
-    assert "release.json says that the smallest flow has" in messages(forged)
+    assert "release.json states that the smallest flow has" in messages(forged)
 
 
 def test_a_table_cut_short(forged: Path) -> None:

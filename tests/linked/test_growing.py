@@ -151,7 +151,7 @@ def test_what_cannot_be_told_apart_is_refused(growing: Path, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     plain = InputSpec("trips.csv")
     for earlier, said in (
-        ({}, "does not say before which day"),
+        ({}, "has no end date"),
         ({"until": DAYS[1], "timezone": "Europe/Paris"}, "another timezone"),
         ({"until": DAYS[1], "time_format": "%d"}, "another time format"),
         ({"until": DAYS[1], "columns": {"start_time": "t"}}, "another column"),

@@ -18,7 +18,7 @@ from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
-from odkanon.model.residual_suppression import ALONE
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut
@@ -88,7 +88,7 @@ def test_never_exceeds_its_budget(
         assert allowed.mass(od.flows, ~release.published) - extra <= allowed.allowance(od.flows)
         assert rule.satisfied(release.classes).all()
         assert 0 <= release.parameters["duality_gap"] <= 1
-    elif release.refusal != ALONE:
+    elif release.refusal != TOO_FEW_SUPPRESSED:
         everything, _ = od.flows.merge(*np.zeros((2, len(od)), dtype=np.int32))
         assert not rule.satisfied(everything).any()
 

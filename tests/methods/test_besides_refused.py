@@ -67,7 +67,7 @@ def test_methods_that_cannot_keep_it_say_so(method: str, constraints: dict[str, 
 
 def test_tables_released_together_keep_thresholds_alone(tmp_path: Path) -> None:
     trips = read_trips(write([Trip(who, 0, 4) for who in crowd(20)], tmp_path / "trips.parquet"))
-    with pytest.raises(InputError, match="released together keep thresholds alone"):
+    with pytest.raises(InputError, match="linked tables support thresholds only"):
         release_linked(trips, Rule(trips=10, max_share=0.5), make_dimensions(trips, ["sex"]))
 
 

@@ -14,7 +14,7 @@ from attacks.cascades import PAIR, THREE, Replay, Tree, World
 from odkanon import InputError, Rule, lower_bound, utility
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.node_flows import NodeFlows
-from odkanon.methods.cascade.method import least_trips, outlook
+from odkanon.methods.cascade.method import forecast, least_trips
 from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget
@@ -157,7 +157,7 @@ def test_a_budget_leaves_out_the_coarsest_rows_and_the_limit_holds(od: ODMatrix,
 @given(random_od(), st.sampled_from(sorted(RULES)), st.sampled_from([None, 0.0, 0.05, 0.3, 0.9]))
 def test_the_outlook_is_that_of_the_releases(od: ODMatrix, name: str, share: float | None) -> None:
     rule = RULES[name](od)
-    found = outlook(od, rule, None if share is None else Budget(share, "trips"))
+    found = forecast(od, rule, None if share is None else Budget(share, "trips"))
     whole = anonymize(od, rule, method="cascade")
     assert found.trips == int(whole.classes.trips.sum())
     within = None if share is None else utility(od, anonymize(od, rule, method="cascade", budget=share)).g

@@ -14,8 +14,8 @@ from odkanon import InputError, Rule
 from odkanon.methods.cascade.method import (
     _last,
     counts_contributors_or_trips,
+    forecast,
     ladder_of,
-    outlook,
     settled,
     within_budget,
 )
@@ -140,7 +140,7 @@ def test_an_outlook_settles_as_its_cascade_does() -> None:
     od = od_of_cells(cells[[0, 1, 1, 2, 2]], cells[[0] * 5], weight=weights)
     rule = Rule.protect("population", k=2, of=od)
     listed = int(anonymize(od, rule, method="cascade").classes.trips.sum())
-    assert outlook(od, rule, None).trips == listed == 5
+    assert forecast(od, rule, None).trips == listed == 5
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from odkanon.methods.treecut.method import best_cuts
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.residual_suppression import ALONE
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_parent, str_to_cell
@@ -66,7 +66,7 @@ def test_both_ends_have_one_zoning(method: str, od: ODMatrix, rule: Rule, budget
     assert_one_zoning(od, release)
     if release.refusal is None:
         assert release.parameters["symmetric"] is True
-    elif release.refusal != ALONE:
+    elif release.refusal != TOO_FEW_SUPPRESSED:
         assert anonymize(od, rule, method="odkanon", budget=budget).refusal is not None
 
 
@@ -97,7 +97,7 @@ def test_free_zones_are_finer_than_cuts_also_with_one_zoning() -> None:
 @given(random_od(), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.3]))
 def test_uniform_levels_are_never_better_for_being_the_same(od: ODMatrix, rule: Rule, budget: float) -> None:
     free, same = (anonymize(od, rule, method="oigh", budget=budget, symmetric=each) for each in (False, True))
-    assert (free.refusal in (None, ALONE)) == (same.refusal in (None, ALONE))
+    assert (free.refusal in (None, TOO_FEW_SUPPRESSED)) == (same.refusal in (None, TOO_FEW_SUPPRESSED))
     if free.refusal is None and same.refusal is None:
         least, found = (utility(od, each, measure=volume_measure(rule)).g for each in (free, same))
         # A companion may be left out of either, which moves G a little without being chosen for it.

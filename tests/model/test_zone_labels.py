@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from odkanon import InputError, ODMatrix, Release, Rule, accuracy, utility
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.residual_suppression import ALONE, satisfied_jointly
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED, satisfied_jointly
 from worlds.records import World, rules, worlds
 from worlds.towns import people, town
 from worlds.tries import tries
@@ -132,7 +132,7 @@ def test_where_no_class_or_only_one_meets_the_rule_nothing_is_published() -> Non
     assert nothing.refusal is not None
     assert nothing.refusal.startswith("no class meets the rule (at least 100 trips in every flow)")
     single = town(("a1", "a1", people(20)), ("a1", "b2", people(3, "q"))).od
-    assert Release.from_labels(single, Rule(trips=10), *labels_at(single, 0)).refusal == ALONE
+    assert Release.from_labels(single, Rule(trips=10), *labels_at(single, 0)).refusal == TOO_FEW_SUPPRESSED
 
 
 @pytest.mark.parametrize(

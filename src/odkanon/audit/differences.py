@@ -25,7 +25,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.counting.counted_measures import MEASURES
 from odkanon.audit.findings import Finding
-from odkanon.audit.relations import Relation, are_linked
+from odkanon.audit.relations import BY_CLAIM, Relation, are_linked
 from odkanon.audit.release_checks import format_mass
 from odkanon.audit.release_reader import AXES, PublishedRelease, rows
 from odkanon.audit.row_nesting import nest_zones, rows_inside
@@ -58,7 +58,7 @@ def find_breakdowns(related: Sequence[Relation]) -> list[Breakdown]:
     parts: dict[str, list[PublishedRelease]] = {}
     found = []
     for each in related:
-        if each.kind == "same" or (each.kind == "overlap" and each.how == "as you say"):
+        if each.kind == "same" or (each.kind == "overlap" and each.how == BY_CLAIM):
             same = each.kind == "same"
             found += [Breakdown(each.one, (each.other,), False, same), Breakdown(each.other, (each.one,), False, same)]
         elif each.kind == "part":
@@ -138,10 +138,10 @@ def _few_contributors(connection: Connection, breakdown: Breakdown, contributors
     left = rows(
         connection,
         "SELECT a.origin, a.destination, (a.trips - sum(n.trips))::BIGINT AS rest, "
-        f"(a.{contributors} - sum(n.{contributors}))::BIGINT AS heads, "
+        f"(a.{contributors} - sum(n.{contributors}))::BIGINT AS others, "
         f"list(DISTINCT n.release ORDER BY n.release) AS parts {_flows_with_inner(connection, breakdown)} "
         f"GROUP BY a.origin, a.destination, a.trips, a.{contributors} HAVING count(*) = count(DISTINCT n.release) "
-        f"AND rest >= {breakdown.min_trips} AND heads < {least} ORDER BY 1, 2",
+        f"AND rest >= {breakdown.min_trips} AND others < {least} ORDER BY 1, 2",
     )
     names = {part.number: part.name for part in breakdown.parts}
     return [
@@ -149,7 +149,7 @@ def _few_contributors(connection: Connection, breakdown: Breakdown, contributors
             (breakdown.whole.name, *(names[number] for number in row["parts"])),
             f"{row['origin']} -> {row['destination']}: {breakdown.whole.name} - "
             f"{' - '.join(names[number] for number in row['parts'])} = {row['rest']:,} trips of somebody else, by the "
-            f"numbers of perhaps {max(row['heads'], 1):,} {contributors}; give the trips to count them",
+            f"numbers of perhaps {max(row['others'], 1):,} {contributors}; give the trips to count them",
             row,
         )
         for row in left

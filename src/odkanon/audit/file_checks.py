@@ -35,7 +35,7 @@ def check_files(connection: Connection, release: PublishedRelease) -> list[Findi
             # Only the page may be remade, with other texts or another basemap.
             findings.append(finding_on("files", release, text, "note" if file == PAGE else "finding"))
     if "files" not in release.manifest:
-        text = "release.json lists no digests, so edits of single files cannot be told"
+        text = "release.json lists no digests, so edits of single files cannot be detected"
         findings.append(finding_on("files", release, text, "note"))
     findings += _check_columns(connection, release)
     return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)

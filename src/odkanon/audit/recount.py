@@ -29,7 +29,7 @@ def recount(
     # Leaves of a lookup table are named with their level, since a code may occur on several levels.
     prefix = "" if source.tree is None else "'0:' || "
     if release.axes and "axes" not in (release.provenance or {}):
-        text = "how trips were told apart by kind stands in its recipe, which is not there; rows were not counted again"
+        text = "its recipe is missing, which has the attributes of trips; rows were not recounted"
         return [finding_on("recount", release, text)], False
     try:
         assign_trips(connection, release, records, source, prefix)
@@ -70,7 +70,7 @@ def _check_input(connection: Connection, release: PublishedRelease, records: Rec
         )
         findings.append(finding_on("recount", release, text))
     elif release.sha256 is not None and records.sha256 != release.sha256:
-        text = "the trips come from another file than the release says, though as many"
+        text = "the trips come from another file than those of the release, though as many"
         findings.append(finding_on("recount", release, text, "note"))
     return findings
 
@@ -88,9 +88,9 @@ def _check_flows(connection: Connection, release: PublishedRelease, records: Rec
     both = tuple(name for name in release.measures if name in records.measures)
     differs = " OR ".join(each.differs(f"c.{each.name}", f"t.{each.name}", "t.trips") for each in measures_named(both))
     columns = ", ".join(
-        f"c.{name} AS said_{name}, CAST(t.{name} AS DOUBLE) AS true_{name}"
+        f"c.{name} AS stated_{name}, CAST(t.{name} AS DOUBLE) AS true_{name}"
         if name == "weight"
-        else f"c.{name} AS said_{name}, t.{name} AS true_{name}"
+        else f"c.{name} AS stated_{name}, t.{name} AS true_{name}"
         for name in both
     )
     wrong = rows(
@@ -100,8 +100,8 @@ def _check_flows(connection: Connection, release: PublishedRelease, records: Rec
     )
     invented = tuple(row for row in wrong if row["true_trips"] is None)
     known = [row for row in wrong if row["true_trips"] is not None]
-    more = tuple(row for row in known if row["said_trips"] > row["true_trips"])
-    fewer = tuple(row for row in known if row["said_trips"] <= row["true_trips"])
+    more = tuple(row for row in known if row["stated_trips"] > row["true_trips"])
+    fewer = tuple(row for row in known if row["stated_trips"] <= row["true_trips"])
     if release.thinned:
         # Pairs that were suppressed before generalising are missing from the flow whose area covers them.
         fewer = ()
@@ -118,11 +118,11 @@ def _check_flows(connection: Connection, release: PublishedRelease, records: Rec
 
 def _describe_flows(flows: tuple[dict[str, Any], ...], text: str, measures: tuple[str, ...]) -> str:
     first = flows[0]
-    what = next((name for name in measures if first[f"said_{name}"] != first[f"true_{name}"]), "trips")
+    what = next((name for name in measures if first[f"stated_{name}"] != first[f"true_{name}"]), "trips")
     extra = ""
-    published, true = f"{first['said_trips']:,}", f"{first['true_trips'] or 0:,}"
-    if first["said_trips"] == first["true_trips"]:
-        extra = f" and {format_mass(first[f'said_{what}'])} {what}"
+    published, true = f"{first['stated_trips']:,}", f"{first['true_trips'] or 0:,}"
+    if first["stated_trips"] == first["true_trips"]:
+        extra = f" and {format_mass(first[f'stated_{what}'])} {what}"
         true = f"{format_mass(first[f'true_{what}'])} {what}"
     difference = text.format(published=published, true=true, extra=extra)
     more = f" (and {len(flows) - 1:,} more flows)" if len(flows) > 1 else ""
@@ -139,9 +139,7 @@ def _check_suppressed(connection: Connection, release: PublishedRelease) -> list
     suppressed = release.provenance["suppressed"]["trips"]
     if residual == suppressed or (release.thinned and residual <= suppressed):
         return []
-    text = (
-        f"{residual:,} of the trips lie in no published flow, but release.json says that {suppressed:,} are suppressed"
-    )
+    text = f"{residual:,} of the trips lie in no published flow, but release.json states {suppressed:,} as suppressed"
     return [finding_on("recount", release, text)]
 
 
@@ -154,7 +152,7 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
     number = release.number
     wrong = rows(
         connection,
-        f"WITH own AS ({own_trips(number)}) SELECT {row_label('t')} AS flow, t.published AS said, "
+        f"WITH own AS ({own_trips(number)}) SELECT {row_label('t')} AS flow, t.published AS stated, "
         "(t.own + coalesce(sum(b.own - b.published), 0))::BIGINT AS true "
         f"FROM own t LEFT JOIN {nested_rows(connection, number)} n ON {is_outer_row('n', 't')} "
         f"LEFT JOIN own b ON {is_row('b', 'n')} GROUP BY t.origin, t.destination, t.attributes, t.own, t.published "
@@ -164,7 +162,7 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
     if wrong:
         first = wrong[0]
         text = (
-            f"{first['flow']} lists {first['said']:,} trips, but only {first['true']:,} "
+            f"{first['flow']} lists {first['stated']:,} trips, but only {first['true']:,} "
             "of the data are in it and in no finer row"
         )
         findings.append(finding_on("recount", release, text, details=wrong))
@@ -175,7 +173,7 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
     )[0]
     most, unlisted = release.manifest.get("unlisted", {}).get("at_most_trips"), totals["counted"] - totals["listed"]
     if most is not None and unlisted > most:
-        text = f"{unlisted:,} trips are in no row, but release.json says that at most {most:,} are not listed"
+        text = f"{unlisted:,} trips are in no row, but release.json states that at most {most:,} are not listed"
         findings.append(finding_on("recount", release, text))
     return findings
 
@@ -212,9 +210,9 @@ def _check_share(connection: Connection, release: PublishedRelease, records: Rec
         why = (
             "the trips given name nobody"
             if not contributors
-            else "which trips of a flow were suppressed it does not say"
+            else "it does not disclose which trips of a flow were suppressed"
         )
-        text = f"nobody is said to have more than {most:.0%} of a flow, which cannot be checked: {why}"
+        text = f"the largest share of {most:.0%} of a flow cannot be checked: {why}"
         return [finding_on("rule", release, text, "finding" if not contributors else "note")]
     findings = []
     for contributor in contributors:
@@ -252,15 +250,15 @@ def _check_leaves(connection: Connection, release: PublishedRelease, prefix: str
         )
         found = {row["zone"]: row["leaves"] for row in counts}
         wrong = [
-            {"zone": zone, "said": leaves, "true": found.get(zone, 0)}
+            {"zone": zone, "stated": leaves, "true": found.get(zone, 0)}
             for zone, leaves in published.items()
             if leaves != found.get(zone, 0)
         ]
         if wrong:
             first = wrong[0]
             text = (
-                f"{len(wrong):,} {axis} zones do not lie where the release says: {first['zone']} has {first['true']:,} "
-                f"places of the data, not {first['said']:,}"
+                f"{len(wrong):,} {axis} zones are not where they are stated: {first['zone']} has {first['true']:,} "
+                f"places of the data, not {first['stated']:,}"
             )
             findings.append(finding_on("zones", release, text, details=tuple(wrong)))
     return findings

@@ -24,7 +24,8 @@ from odkanon.release_format.recipe import recipe_path
 OTHER = "other"
 """The segment of values that have too few trips for a table of their own."""
 TIME_ATTRIBUTES = ("hour", "start_time", "end_time")
-TOO_MANY = "against what you say, by their totals"
+BY_CLAIM = "as claimed"
+TOO_MANY = "against your claim, by their totals"
 """How a relation is known if the totals contradict an auditor who claims that releases share no trips."""
 
 _OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "within")
@@ -94,11 +95,11 @@ def find_relations(
         relation = _relate_by_statements(one, other)
         if relation.kind == "unknown" and disjoint:
             wrong = _exceed_input(one, other)
-            relation = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else "as you say")
+            relation = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else BY_CLAIM)
         elif relation.kind == "unknown" and cumulative and one.total is not None and other.total is not None:
             # With equal totals, each may have trips that the other lacks: some were replaced.
             part, whole = (one, other) if one.total <= other.total else (other, one)
-            relation = Relation(part, whole, "overlap" if one.total == other.total else "part", "as you say")
+            relation = Relation(part, whole, "overlap" if one.total == other.total else "part", BY_CLAIM)
         found.append(relation)
     return found
 
@@ -127,7 +128,7 @@ def _relate_by_trips(
 
 def _relate_by_statements(one: PublishedRelease, other: PublishedRelease) -> Relation:
     """Return the relation by the periods, segments and filters that recipes and manifests state."""
-    how = "by what they say"
+    how = "by their statements"
     if have_disjoint_periods(one, other):
         return Relation(one, other, "disjoint", "by their periods")
     if one.sha256 is None or one.sha256 != other.sha256 or has_unknown_filter(one) or has_unknown_filter(other):
@@ -266,10 +267,10 @@ def _explain_unknown(relation: Relation) -> str:
     names = f"{relation.one.name} and {relation.other.name}"
     if relation.how == TOO_MANY:
         return (
-            f"{names} have more trips together than the file that both were made of, so they share some, and "
+            f"{names} jointly have more trips than the file that both were made of, so they share some, and "
             "--disjoint is wrong; give the trips"
         )
     return (
-        f"whether {names} are about the same trips is not known, so they cannot be compared; give the trips, or say "
+        f"whether {names} are about the same trips is not known, so they cannot be compared; give the trips, or "
         "--disjoint if they are about different trips"
     )

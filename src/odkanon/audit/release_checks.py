@@ -26,7 +26,7 @@ def check_rule(connection: Connection, release: PublishedRelease, *, with_trips:
     for measure, disclosed in release.thresholds.items():
         threshold = max(disclosed, release.exact_thresholds.get(measure, 0))
         if measure not in release.measures:
-            text = f"the rule counts {measure}, but no flow says how many it has; give the trips to count them"
+            text = f"the rule counts {measure}, but no flow lists them; give the trips to count them"
             if not with_trips:
                 # Nested rows omit persons on purpose: their counts would disclose parts of a row.
                 findings.append(finding_on("rule", release, text, "note" if release.nested else "finding"))
@@ -56,7 +56,7 @@ def check_rule(connection: Connection, release: PublishedRelease, *, with_trips:
 def _check_plausible(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Check that flows have an origin and a destination, and no more contributors than trips."""
     tests = {
-        "do not say where they begin or end, and may be totals of others": " OR ".join(
+        "have no origin or destination, and may be totals of others": " OR ".join(
             f"coalesce({axis}, '') = ''" for axis in AXES
         )
     }
@@ -146,7 +146,7 @@ def check_totals(connection: Connection, release: PublishedRelease) -> list[Find
     for name in sums:
         if name in published and not _is_close(sums[name], published[name]):
             text = (
-                f"the flows have {format_mass(sums[name])} {name} in all, but release.json says "
+                f"the flows have {format_mass(sums[name])} {name} in all, but release.json states "
                 f"{format_mass(published[name])}"
             )
             findings.append(finding_on("totals", release, text))
@@ -185,7 +185,7 @@ def _check_minima(connection: Connection, release: PublishedRelease, provenance:
         agrees = found["least"] is not None and _is_close(found["least"], recorded["min"])
         if not agrees or found["below"] != recorded["below"]:
             text = (
-                f"release.json says that the smallest flow has {format_mass(recorded['min'])} {measure} and "
+                f"release.json states that the smallest flow has {format_mass(recorded['min'])} {measure} and "
                 f"{recorded['below']:,} are below {format_mass(threshold)}; it is {format_mass(found['least'] or 0)}, "
                 f"and {found['below']:,} are"
             )
@@ -211,7 +211,7 @@ def check_margins(connection: Connection, release: PublishedRelease) -> list[Fin
             for zone in sorted(sums.keys() - listed.keys())
         ]
         findings += [
-            finding_on("zones", release, f"{axis} zone {zone} has no published flow: it tells of a suppressed one")
+            finding_on("zones", release, f"{axis} zone {zone} has no published flow: it discloses a suppressed one")
             for zone in sorted(listed.keys() - sums.keys())
         ]
         for zone in sorted(sums.keys() & listed.keys()):
@@ -247,8 +247,8 @@ def _note_remainder(release: PublishedRelease) -> list[Finding]:
     if not small:
         return []
     text = (
-        f"input - rejected - published = {format_mass(suppressed[small[0]])} {small[0]}, below the rule: somewhere "
-        "there are so few in no published flow (where, it does not say)"
+        f"input - rejected - published = {format_mass(suppressed[small[0]])} {small[0]}, below the rule: some "
+        "group of so few is in no published flow (where is not disclosed)"
     )
     return [finding_on("margins", release, text, "note")]
 

@@ -239,7 +239,7 @@ def exclusive_lock(target: Path) -> Iterator[None]:
 if sys.platform == "win32":
 
     def _lock_folder(folder: Path) -> int | None:
-        """Return None: abandoned folders cannot be told from those in use, so none is ever removed."""
+        """Return None: abandoned folders cannot be distinguished from those in use, so none is ever removed."""
         return None
 
     def _lock_file(path: Path) -> int | None:

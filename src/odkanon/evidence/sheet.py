@@ -140,12 +140,12 @@ def questions(runs: Sequence[AttackRun], release: PublishedRelease) -> list[dict
             "rows carry no identifiers and no times of single trips."
         ),
         "linkability": (
-            "Is it still possible to link records of an individual? Each trip is in one row at most, and no row says "
-            "whose trips they are." + _before_and_after(before, after)
+            "Is it still possible to link records of an individual? Each trip is in one row at most, and no row "
+            "identifies whose trips they are." + _before_and_after(before, after)
         ),
         "inference": (
-            "Can information be inferred about an individual? What a row tells holds for all who share it. Who knows "
-            "enough about the others learns about the rest; the numbers say how much."
+            "Can information be inferred about an individual? A row holds for all who share it. Whoever knows enough "
+            "about the others learns about the remaining ones; the numbers show how much."
         ),
     }
     return [
@@ -172,7 +172,7 @@ def _before_and_after(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return ""
     return (
-        f" In the input, four trips tell {before:.0%} of persons from all others; by rows it would be {after:.0%}, if "
+        f" In the input, four trips single out {before:.0%} of persons; by rows it would be {after:.0%}, if "
         "trips could be linked."
     )
 

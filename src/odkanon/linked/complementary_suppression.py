@@ -128,7 +128,7 @@ def _withhold(cells: Flows, withheld: Bools, group: Ints, pair: tuple[int, int])
 
 
 def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
-    """Return the cells to suppress besides, one in each row whose suppressed cells do not meet the rule together.
+    """Return further cells to suppress: one in each row whose suppressed cells do not jointly meet the rule.
 
     The smallest published cell of the row is enough, as it meets the rule by itself.
     """
@@ -136,8 +136,8 @@ def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
     if not suppressed.any():
         return extra
     hidden = cells.take(suppressed)
-    rests, _ = hidden.merge(hidden.origin, np.zeros(len(hidden), dtype=np.int32))
-    lonely = np.isin(cells.origin, rests.origin[~rule.satisfied(rests)])
+    residuals, _ = hidden.merge(hidden.origin, np.zeros(len(hidden), dtype=np.int32))
+    lonely = np.isin(cells.origin, residuals.origin[~rule.satisfied(residuals)])
     candidates = np.flatnonzero(lonely & ~suppressed)
     order = candidates[np.lexsort((cells.destination[candidates], cells.trips[candidates], cells.origin[candidates]))]
     first = np.concatenate([[True], np.diff(cells.origin[order]) > 0])[: len(order)]
@@ -146,11 +146,11 @@ def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
 
 
 def _fix_columns(cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule) -> tuple[int, int] | None:
-    """Suppress, in place, until suppressed columns hold together; return a pair for which that is not possible."""
+    """Suppress, in place, until suppressed columns are connected; return a pair for which that is not possible."""
     columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
     while True:
-        together, strong = _arcs(cells, suppressed, column, len(columns), rule)
-        weak = np.argwhere(together & ~_reachable(strong))
+        joined, strong = _arcs(cells, suppressed, column, len(columns), rule)
+        weak = np.argwhere(joined & ~_reachable(strong))
         if len(weak) == 0:
             return None
         for v, u in weak.tolist():
@@ -178,14 +178,14 @@ def _widen(
         mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
         np.add.at(mass, (row, column), getattr(cells, measure))
         while True:
-            shown = np.zeros(mass.shape, dtype=bool)
-            shown[row[~suppressed], column[~suppressed]] = True
+            published = np.zeros(mass.shape, dtype=bool)
+            published[row[~suppressed], column[~suppressed]] = True
             hidden, _ = cells.take(suppressed).merge(
                 row[suppressed].astype(np.int32), column[suppressed].astype(np.int32)
             )
             small = np.zeros(mass.shape, dtype=bool)
             small[hidden.origin, hidden.destination] = ~rule.satisfied(hidden)
-            table = Table(mass, ~shown)
+            table = Table(mass, ~published)
             narrow = narrow_cell(table, small, width)
             if narrow is None:
                 break
@@ -204,8 +204,8 @@ def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rul
     rows, row = np.unique(cells.origin[hidden], return_inverse=True)
     mask = np.zeros((len(rows), columns))
     mask[row, column[hidden]] = 1
-    together = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
-    strong = together.copy()
+    joined = (mask.T @ mask > 0) & ~np.eye(columns, dtype=bool)
+    strong = joined.copy()
     for measure in rule.measures:
         least = rule.units(measure, cells.scale)
         if measure in DISTINCT:
@@ -214,7 +214,7 @@ def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rul
             # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
             slack = 1 + 1e-9 if measure == "weight" else 1
             strong &= _spread(getattr(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
-    return together, strong
+    return joined, strong
 
 
 def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
@@ -225,7 +225,7 @@ def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
 
 
 def _contributors(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
-    """Return, for columns v and u, the distinct heads of v in rows where u is suppressed."""
+    """Return, for columns v and u, the distinct contributors of v in rows where u is suppressed."""
     contributions = cells.contributions[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
     row_of_cell[hidden] = row

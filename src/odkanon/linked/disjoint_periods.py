@@ -1,10 +1,10 @@
 """Releases of data that grow: each is about whole new periods, so that no two have a trip in common.
 
 A new release of all trips so far, beside an earlier one, lets whoever has both subtract: a flow of 40 that was 38 shows
-two people. Rows that are kept as they were until they have grown by enough still tell that others grew by less. What is
-always safe is to publish the new trips by themselves. Releases of disjoint trips, each a function of its own trips and
-of what is public, tell nothing together that they do not tell alone: the inputs that fit both are all combinations of
-an input that fits the first and one that fits the second. So a group that has trips in all of them has trips in all
+two people. Rows that are kept as they were until they have grown by enough disclose that others grew by less. It is
+always safe to publish the new trips by themselves. Releases of disjoint trips, each a function of its own trips and of
+what is public, disclose nothing jointly that they do not disclose singly: the inputs that fit both are all combinations
+of an input that fits the first and one that fits the second. So a group that has trips in all of them has trips in all
 inputs that fit one of the two, and that release keeps its own promise. This holds for every method, and on the zones
 of an earlier release as well, since those are public.
 """
@@ -31,14 +31,14 @@ def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> Input
     reading : Reading
         The whole input.
     earlier : mapping
-        What the recipe of the earlier release says of its input.
+        What the recipe of the earlier release states about its input.
     name : str
         What to call that release.
 
     Raises
     ------
     InputError
-        If the earlier release does not say where it ends, or by which clock; or nothing lies after it.
+        If the earlier release does not state where it ends, or by which clock; or nothing lies after it.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> Input
     until = earlier.get("until")
     if until is None:
         raise InputError(
-            f"{name} does not say before which day its trips start, so what is new since cannot be told; make it again "
-            "with that day, or choose the new trips by themselves",
+            f"{name} has no end date, so the trips since then cannot be identified; make it again "
+            "with one, or select the new trips yourself",
             option="until DAY",
         )
     for option in _CLOCK:

@@ -1,4 +1,4 @@
-"""How narrowly the sums of a table tell its suppressed cells, and what else must go so that they do not.
+"""Feasibility intervals of suppressed cells, given the sums of a table, and further suppression to widen them.
 
 Rows and columns of a table have known sums, and so have their suppressed cells once the published ones are subtracted.
 Whatever fits these sums may be true: a cell lies in an interval. Take the true numbers as a flow from rows to columns.
@@ -12,7 +12,7 @@ Suppressing a cell more makes every interval wider or leaves it. One rectangle i
 (r, c'), (s, c) and (s, c'), and any amount can go around, up to what (r, c') and (s, c) have in one direction, and
 (r, c) and (s, c') in the other.
 
-Two ways of splitting that do not refine each other tell nothing more together: any table by sex and any by age that
+Two ways of splitting that do not refine each other disclose nothing more jointly: any table by sex and any by age that
 have the same flows are those of some population. Cells without trips are not published either, and nobody knows that
 they have none.
 
@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Slack:
-    """By how much a cell can be smaller and larger than it is, as far as the sums tell."""
+    """By how much a cell can be smaller and larger than it is, given the sums."""
 
     less: int
     more: int

@@ -28,7 +28,7 @@ from odkanon.read.trips import Trips
 RARE = "of segments too small for a table, even linked"
 
 TOO_FEW = "too few to publish"
-NO_SAFE_TABLE = "no safe table: its flows could be told from the other tables"
+NO_SAFE_TABLE = "no safe table: its flows could be derived from the other tables"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def release_linked(
         Of trips, as for `odkanon.build_od`; a matrix has its own.
     segment_budget : float
         Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
-        the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result says so.
+        the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result is true.
     zoning : Zoning, optional
         Given zones, instead of choosing them; see `odkanon.open_release` and `zoning_of`.
     protect_intervals : bool
@@ -153,8 +153,8 @@ def release_linked(
         raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
     if not rule.thresholds_only:
         raise InputError(
-            "tables released together keep thresholds alone: which flows go so that no difference tells of a group is "
-            "worked out for those; ask for no largest share and no number of destinations, or release the whole alone"
+            "linked tables support thresholds only, as complementary suppression is computed for those; leave out the "
+            "largest share and the number of destinations, or the segments"
         )
     started = time.perf_counter()
     od, dimensions = (
@@ -184,7 +184,7 @@ def release_linked(
     dimensions = list(ground.dimensions)
     if not attempt.plan.whole.any():
         raise RefusedError(
-            f"nothing can be published: no flow between the zones meets {rule}, or only one, which the rest would tell"
+            f"nothing can be published: no flow between the zones meets {rule}, or only one, which the others disclose"
         )
     names = [dimension.name for dimension in dimensions]
     spec = ReleaseSpec(rule, None, method, parameters)

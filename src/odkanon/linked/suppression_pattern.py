@@ -99,8 +99,8 @@ def make_plan(
         parent = parents[number]
         above = None if parent is None else (dimensions[parent], cells[parent])
         cells[number] = _plan_dimension(flows, outside, whole, dimensions[number], above, rule, widths)
-        shown = cells[number][outside, dimensions[number].value]
-        shares[number] = 1 - int(flows.trips[shown].sum()) / int(flows.trips.sum())
+        listed = cells[number][outside, dimensions[number].value]
+        shares[number] = 1 - int(flows.trips[listed].sum()) / int(flows.trips.sum())
     return Plan(whole[:-1], tuple(table[:-1] for table in cells), tuple(shares))
 
 
@@ -128,8 +128,8 @@ def _plan_dimension(
     withheld = find_rare(flows, dimension, rule)
     result = protect_partition(cells, closed, withheld, groups_of(dimension, parent), rule, widths=widths)
     published = np.zeros((len(whole), len(dimension)), dtype=bool)
-    shown = ~result.suppressed
-    published[class_of_row[cells.origin[shown]], cells.destination[shown]] = True
+    kept = ~result.suppressed
+    published[class_of_row[cells.origin[kept]], cells.destination[kept]] = True
     return published
 
 
@@ -138,6 +138,6 @@ def _rows(klass: Ints, whole: Bools, above: tuple[Dimension, Bools] | None) -> I
     if above is None:
         return np.where(whole[klass], klass + 1, 0)
     parent, published = above
-    shown = published[klass, parent.value]
-    own = 1 + klass * (len(parent) + 1) + np.where(shown, parent.value + 1, 0)
+    listed = published[klass, parent.value]
+    own = 1 + klass * (len(parent) + 1) + np.where(listed, parent.value + 1, 0)
     return np.where(whole[klass], own, 0)

@@ -63,7 +63,7 @@ class Ground:
         return _widths(self.rule, self.od) if self.intervals else {}
 
     def attempt(self, factor: float, method: str, options: dict[str, Any]) -> Attempt | str:
-        """Choose zones as if the thresholds were higher, and see what can be published; a text says why nothing."""
+        """Choose zones as if the thresholds were higher, and see what can be published; or return why nothing can."""
         release = anonymize(self.pairs, self.rule.scaled(factor), method=method, **options)
         if release.refusal:
             return release.refusal
@@ -101,8 +101,8 @@ class Ground:
 def _widths(rule: Rule, od: ODMatrix) -> dict[str, int]:
     """Return to within how much a cell may not be known, in units: what the rule asks for, nothing where it does not.
 
-    So many different heads have so many trips at least. Of a measure that is not counted, nothing but that a cell may
-    be empty can be kept: all that is suppressed of a flow may have less of it.
+    So many distinct contributors have at least so many trips. Of a measure that is not counted, nothing but that a
+    cell may be empty can be kept: all that is suppressed of a flow may have less of it.
     """
     scale = od.flows.scale
     trips = max((rule.units(name, scale) for name in rule.measures if name != "weight"), default=0)
@@ -201,7 +201,7 @@ def _joined_further(ground: Ground, attempt: Attempt, lacking: list[Bools], budg
     dimension, which = ground.dimensions[number], lacking[number].copy()
     sizes = _sizes(ground, number)
     is_other = np.array([label == dimension.other for label in dimension.labels])
-    if not np.any((sizes > 0) & ~which & ~is_other):  # nothing has a table, so that this does not tell whom to join
+    if not np.any((sizes > 0) & ~which & ~is_other):  # nothing has a table, so this does not determine which to join
         which[:] = False
     for value in np.argsort(sizes, kind="stable").tolist():
         if np.count_nonzero(which | is_other) > 1:

@@ -15,7 +15,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import published_classes
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec, Structure
-from odkanon.model.residual_suppression import ALONE, satisfied_jointly, smallest_class
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED, satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -52,11 +52,11 @@ def assemble(
     while not satisfied_jointly(od.flows, ~published, rule):
         taken = add_companion(merged, good, origins, destinations, rule)
         if taken is None or not good.any():
-            return Release.empty(od, spec, ALONE)
+            return Release.empty(od, spec, TOO_FEW_SUPPRESSED)
         companion = taken if companion is None else companion + taken
         published[candidate] = good[number]
     if not rule.thresholds_only and budget is not None:
-        # What is asked besides thresholds may take any number of flows, so that all of them count.
+        # Constraints beyond thresholds may take any number of flows, so all of them count.
         companion, spent = None, budget.mass(od.flows, ~published)
         if spent > budget.allowance(od.flows):
             return Release.empty(od, spec, over_budget(rule, budget, od.flows, spent))
@@ -78,7 +78,7 @@ def assemble(
 
 
 def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int) -> str:
-    """Say how much more would have to be left out for a rule that asks for more than thresholds."""
+    """Return the message that a rule with constraints beyond thresholds does not fit its budget."""
     share = ceil(Fraction(spent, budget.mass(whole)) * 1000) / 1000
     enough = f"it takes a budget of about {share:g}" if share < 1 else "no budget would do"
     return (

@@ -26,12 +26,12 @@ class Classes(MeasureColumns, Frozen):
     weight: Ints | None
     """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
-    """Number of distinct heads, for each measure that counts them and that is published."""
+    """Number of distinct contributors, for each measure that counts them and that is published."""
     scale: int
     min_contributors: Mapping[str, Ints] = field(default_factory=dict)
-    """Where numbers of heads must not be published: how many there are at least. The rule is checked with them."""
+    """Lower bounds of the numbers of contributors that must not be published. The rule is checked with them."""
     attributes: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
-    """What classes say of the axes besides the two places, by the name of the axis; ``any`` where it was given up."""
+    """Values on the axes of attributes, by the name of the axis; ``any`` where it was dropped."""
     finest_pairs: Ints | None = None
     """Where zones of one class lie in those of another: for how many leaf pairs it is the finest class."""
     at_cap: Bools | None = None
@@ -79,7 +79,7 @@ def published_classes(
 
 
 def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
-    """Keep the zones that occur, sorted by id; a zone without a published flow would tell of a suppressed one."""
+    """Keep the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
     used = np.unique(occurring)
     used = used[np.argsort(zones.ids[used], kind="stable")]
     number = np.zeros(len(zones), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What goes with the suppressed where they are too few: their total would tell of them.
+"""Complementary suppression of the residual: its total can be derived, so it must itself meet the rule.
 
 Whoever knows how many trips there are in all, and adds up what is published, knows the total of what is not. That
 group is empty, or meets the rule like any other; if it does neither, the smallest class goes with it. One is enough for
@@ -13,17 +13,17 @@ from odkanon.core.arrays import Bools
 from odkanon.model.flows import Flows
 from odkanon.model.rule import Counted, Rule
 
-ALONE = (
+TOO_FEW_SUPPRESSED = (
     "what is below the rule is too little to be left out unseen, and if the smallest flow went with it, nothing would "
     "be left; allow nothing to be suppressed (a budget of 0), or bring more data"
 )
 
 
 def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
-    """Tell whether some flows are none at all, or meet a rule as one group."""
+    """Return whether some flows are none at all, or meet a rule as one group."""
     nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
-    together, _ = flows.only(rule.required_measures).take(which).merge(nowhere, nowhere)
-    return bool(rule.satisfied(together).all())
+    merged, _ = flows.only(rule.required_measures).take(which).merge(nowhere, nowhere)
+    return bool(rule.satisfied(merged).all())
 
 
 def smallest_class(classes: Counted, rule: Rule) -> int:

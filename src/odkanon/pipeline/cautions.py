@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from odkanon.linked import LinkedReleases
-from odkanon.methods.cascade.method import counts_contributors_or_trips, outlook
+from odkanon.methods.cascade.method import counts_contributors_or_trips, forecast
 from odkanon.methods.common import with_steps
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import DISTINCT
@@ -136,7 +136,7 @@ def cascade_hint(release: Release) -> str | None:
     if not release.rule.thresholds_only or not counts_contributors_or_trips(release.rule):
         return None
     tree = with_steps(matrix, release.parameters.get("steps") or "plain").in_memory()
-    found = outlook(tree, release.rule, release.budget)
+    found = forecast(tree, release.rule, release.budget)
     return _gain(matrix, release, found.trips, found.g)
 
 

@@ -87,8 +87,8 @@ class CubeView:
             "where": self.where,
             "sums": {name: int(value) if name.startswith("trips") else value for name, value in sums.items()},
             "meaning": {
-                "trips": "trips that are certainly such",
-                "trips_possible": "trips of rows that tell too little to say; between none and all of them are such",
+                "trips": "trips that certainly match",
+                "trips_possible": "trips of rows with too little detail; between none and all of them match",
             },
         }
 

@@ -114,7 +114,7 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
         "@id": home,
         "@type": "dcat:Catalog",
         "dct:title": f"Origin-destination matrices of {publisher.name}",
-        "dct:description": "Flows between zones, each shared by as many as the promise of its release says.",
+        "dct:description": "Flows between zones, each shared by as many as its release promises.",
         "foaf:homepage": {"@id": publisher.homepage},
         "dct:publisher": agent,
         "dct:spatial": country,

@@ -80,7 +80,7 @@ def promise(release: Release) -> str:
     safe = release.parameters.get("implications") == "safe"
     lists = AT_LEAST if safe and release.parameters.get("rows") != "given" else EXACT
     if release.budget is not None:
-        implied = "Which rows are left out depends on the data and tells of it: for comparing, not for publishing."
+        implied = "The choice of rows depends on the data and discloses some of it: for comparing, not for publishing."
     elif safe:
         implied = NO_BOX
     else:

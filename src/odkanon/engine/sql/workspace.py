@@ -25,7 +25,7 @@ from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec, Structure
-from odkanon.model.residual_suppression import ALONE
+from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut
@@ -84,7 +84,7 @@ class SqlWorkspace:
         if not self._satisfies(suppressed, rule, merged, maps):
             companion = add_companion(merged, good, all_origins, all_destinations, rule)
             if companion is None or not good.any():
-                return self.refuse(spec, ALONE)
+                return self.refuse(spec, TOO_FEW_SUPPRESSED)
             suppressed += companion
         origins, destinations, published, rows = published_classes(merged, good, all_origins, all_destinations)
         places = merged.origin[rows], merged.destination[rows]

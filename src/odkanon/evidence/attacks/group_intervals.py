@@ -62,7 +62,7 @@ def _single_table(context: AttackContext) -> AttackResult:
     upper = _most_unlisted(context)
     zones = [len(zones) for zones in context.release.zones.values()]
     groups = max(zones[0] * zones[1] - context.trips.rows, 0) if not context.release.has_boxes else 0
-    between = "may be empty, and nothing says how many trips it has at most"
+    between = "may be empty, and nothing bounds its trips"
     if upper is not None:
         between = f"has between 0 and {upper:,} trips"
     return AttackResult(

@@ -136,7 +136,7 @@ def uniqueness(context: AttackContext) -> AttackResult:
     return AttackResult(
         f"In the input, {_percent(before[first])} of persons are unique by one trip and {_percent(before[last])} by "
         f"{last}. By the rows of the release it would be {_percent(after[first])} and {_percent(after[last])}, if "
-        "anybody could tell which trips are of one person; the release does not say.",
+        "anybody knew which trips are of one person; the release does not disclose that.",
         found=round((before[last] or 0) * tried),
         tried=tried,
         of=tried,
@@ -171,7 +171,7 @@ def _percent(share: float | None) -> str:
 MEMBERSHIP = Attack(
     "membership",
     "Membership",
-    asks="Can somebody tell whether a person is in the data?",
+    asks="Can an attacker infer whether a person is in the data?",
     question="inference",
     number="outsider AUC",
     breaks=False,
@@ -181,7 +181,7 @@ MEMBERSHIP = Attack(
 UNIQUENESS = Attack(
     "uniqueness",
     "Uniqueness before",
-    asks="How few trips tell a person from all others in the input?",
+    asks="How few trips single out a person in the input?",
     question="linkability",
     number="unique by 4 trips, before",
     breaks=False,

@@ -104,7 +104,7 @@ DOMINANCE = Attack(
     number="largest share",
     breaks=False,
     run=dominance,
-    needs={"persons": "The trips name no persons, so that nobody can be said to dominate a row."},
+    needs={"persons": "The trips name no persons, so dominance cannot be measured."},
 )
 HOMOGENEITY = Attack(
     "homogeneity",

@@ -1,4 +1,4 @@
-"""How much the parts of a node can hold, as far as the rows listed below it tell; the bound on what it may list.
+"""How much the parts of a node can hold, given the rows listed below it; the bound on what it may list.
 
 For a node v of the ladder's tree, cap(v, X) is the most trips that v can pass up in a world with the same rows in
 which the box X has no trip outside its rows. X is nothing, or one of the largest proper boxes of v: one step down on

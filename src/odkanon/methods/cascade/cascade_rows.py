@@ -98,8 +98,8 @@ class Rows:
     def shared_weight(self) -> Ints | None:
         """Return the weight to publish with each row.
 
-        A trip that stands above its own row is one of many there, but its weight would tell how heavy it is. Rows that
-        may have exchanged trips (one that may give and the next above it) therefore share their weight out by trips.
+        A trip that stands above its own row is one of many there, but its weight would disclose how heavy it is. Rows
+        that may have exchanged trips (one that may give and the next above it) therefore share their weight by trips.
         """
         if self.groups.weight is None:
             return None

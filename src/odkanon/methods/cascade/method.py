@@ -1,8 +1,8 @@
 """Cascade: every trip once, at the finest place that k share.
 
 A ladder takes the levels of origins and destinations in turns. At each rung what is left is grouped by the rung's
-nodes; a group that meets the rule becomes a row and leaves, the rest goes on. A row tells the trips that no finer row
-lists: at least so many, where it is at its cap. Caps keep anybody from concluding that a smaller group exists;
+nodes; a group that meets the rule becomes a row and leaves, what remains goes on. A row counts the trips that no finer
+row lists: at least so many, where it is at its cap. Caps keep anybody from concluding that a smaller group exists;
 docs/methods-own.md has the promise and its proof.
 """
 
@@ -59,7 +59,7 @@ def cascade(
         Publish nothing coarser: an H3 resolution, or the level of a lookup table (0 for its leaves).
     budget : float, optional
         Leave out the coarsest rows, by ``|o| + |d|``, as long as what is not published stays within this share, in
-        [0, 1). For comparing with methods that suppress: where the cut falls depends on the data, and tells of it.
+        [0, 1). For comparing with methods that suppress: which rows go depends on the data, and discloses some of it.
     budget_of : {"rows", "trips"}, optional
         With a budget: share of OD pairs, or of trips, which is the default.
     implications : {"safe", "allowed"}
@@ -111,7 +111,7 @@ def cascade(
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecast:
     """What a cascade would give."""
 
     trips: int
@@ -121,7 +121,7 @@ class Outlook:
     nothing would be left."""
 
 
-def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
+def forecast(od: ODMatrix, rule: Rule, budget: Budget | None) -> Forecast:
     """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
     ladder = ladder_of((od.origins, od.destinations), None)
     flows = od.flows.only(rule.required_measures | {BY_CONTRIBUTOR})
@@ -137,7 +137,7 @@ def outlook(od: ODMatrix, rule: Rule, budget: Budget | None) -> Outlook:
         if kept.any():
             size = np.sum(rolled_up.rows.sizes(), axis=0)
             g = float(np.sum(size[kept] * trips[kept].astype(np.float64))) / float(trips[kept].sum())
-    return Outlook(int(trips.sum()), g)
+    return Forecast(int(trips.sum()), g)
 
 
 def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp) -> Release:
@@ -151,7 +151,7 @@ def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp)
 
 
 def counts_contributors_or_trips(rule: Rule) -> bool:
-    """Tell whether a rule says itself how many trips a row has at least; of a weight alone, only the data could."""
+    """Return whether a rule by itself implies the least trips of a row; for a weight alone, the data would."""
     return not rule.k_from_data or len(rule.measures) > 1
 
 
@@ -159,9 +159,9 @@ def least_trips(rule: Rule, *, safe: bool) -> int:
     """Return the trips that a row must have in any case.
 
     Caps count trips, so a safe cascade needs a threshold on trips that no smaller group can meet: the largest of those
-    on trips and on heads, and for k mean weights its k. A heavy trip alone could meet a threshold on weight, and
-    nothing could be said about what its row hides. How many trips have such a weight on average is no threshold: the
-    rows would tell of the weights that are not listed.
+    on trips and on contributors, and for k mean weights its k. A heavy trip alone could meet a threshold on weight, and
+    nothing would follow about what its row hides. How many trips have such a weight on average is no threshold: the
+    rows would disclose the weights that are not listed.
     """
     if safe and not counts_contributors_or_trips(rule):
         raise InputError(
@@ -179,7 +179,7 @@ def settled(
 ) -> RollUp:
     """Return a fall of which every row has k times the mean weight of what is listed, where a rule asks for k of them.
 
-    The mean weight of all trips may be less than that. A row between the two would tell that trips are missing, and
+    The mean weight of all trips may be less than that. A row between the two would disclose that trips are missing, and
     that they are light: without them it would not be listed.
     """
     rolled_up, rule = falls(terms), terms.rule

@@ -1,8 +1,8 @@
 """Rows of an earlier cascade for other trips: which of them may be used again, and where they are on a ladder.
 
 A trip goes to the finest given row that it lies in, and up to the next one if too few do. Which rows are listed then
-tells nothing of places, except where a row's *own* places, those in no finer given row, all lie in one part of it:
-its trips must be there. Rows of that kind are left out, which depends on the given rows alone. All trips of every other
+discloses nothing about places, unless a row's *own* places, those in no finer given row, all lie in one part of it: its
+trips must be there. Rows of that kind are left out, which depends on the given rows alone. All trips of every other
 listed row may lie outside any box that does not contain the row, and none anywhere else; so no group can be shown.
 """
 
@@ -115,7 +115,7 @@ def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
 
 
 def _irregular(nodes: CellNodes, rows: Ints) -> Bools:
-    """Tell which rows lie at a node whose parts differ in size."""
+    """Return which rows lie at a node whose parts differ in size."""
     irregular: Bools = (nodes.depth[rows] == 0) | is_pentagon(nodes.cell[rows])
     return irregular
 

@@ -1,4 +1,4 @@
-"""The fall: at each rung the groups that may be listed become rows, and the rest goes on to the next rung."""
+"""The roll-up: at each rung the groups that may be listed become rows; what remains goes on to the next rung."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class PublicationRule:
     def passes(self) -> bool:
         """Whether what a row has above its cap goes on to the next rung.
 
-        Where rows are judged by weight it does not: it would have to be known with what weight, and that would tell.
+        Under a weight threshold it does not: passing it on would disclose individual weights.
         """
         return "weight" not in self.rule.measures
 
     @property
     def reassigned(self) -> str | None:
-        """The measure whose heads decide which trips stay in a row that has more than its cap: the most asked for.
+        """The measure whose contributors decide which trips stay in a row above its cap: the most asked for.
 
         Where as many persons as households are asked for, it is households, of which there are fewer.
         """
@@ -51,7 +51,7 @@ class PublicationRule:
     def carries(self) -> bool:
         """Whether what a row passes on could make up a row above it.
 
-        Heads that are not dealt out do not go on with it, so a row above would show that it has some of its own.
+        Contributors that are not reassigned do not go on with it, so a row above would show that it has its own.
         """
         return self.passes and sum(name in DISTINCT for name in self.rule.measures) < 2
 
@@ -63,7 +63,7 @@ class PublicationRule:
 
 @dataclass(frozen=True, eq=False)
 class RollUp:
-    """What a fall leaves."""
+    """The result of a roll-up."""
 
     rows: Rows
     """What is listed."""
@@ -72,7 +72,7 @@ class RollUp:
     kept: Totals
     """What rows have above their caps, where that does not go on."""
     most: int | None
-    """The most trips that can be in no row, as far as the rows tell; None where they do not tell."""
+    """The most trips that can be in no row, given the rows; None where they do not bound it."""
 
     @cached_property
     def left(self) -> Totals:
@@ -86,7 +86,7 @@ class RollUp:
 
     def nested(self, published: Bools) -> NestedRows:
         """Return the rows to publish."""
-        shown = replace(self.rows.groups, weight=self.rows.shared_weight())
+        groups = replace(self.rows.groups, weight=self.rows.shared_weight())
         which = np.flatnonzero(published)
         rows = self.rows if published.all() else self.rows.take(which)
         number = np.where(published, np.cumsum(published) - 1, -1)
@@ -95,7 +95,7 @@ class RollUp:
         return NestedRows(
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
-            shown.take(which),
+            groups.take(which),
             rows.at_cap,
             rows.above,
             rows.finest_pairs(),
@@ -103,7 +103,7 @@ class RollUp:
             self.left - beyond + _totals(own.take(left_out)),
             number,
             self.residual,
-            self.unlisted + _totals(shown.take(left_out)),
+            self.unlisted + _totals(groups.take(left_out)),
             self.most if published.all() else None,
         )
 
@@ -117,7 +117,7 @@ class Nodes:
 
 
 def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Sequence[Ints] | None = None) -> RollUp:
-    """Let what is left fall up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
+    """Roll what is left up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
     listed, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
     untouched = Untouched(ladder, terms.k)
@@ -148,7 +148,7 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
 
 
 def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | None) -> Bools:
-    """Tell which groups may be listed."""
+    """Return which groups may be listed."""
     if only is None:
         return np.ones(len(groups.trips), dtype=bool)
     radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]

@@ -42,8 +42,8 @@ class Level:
     @cached_property
     def single(self) -> Bools:
         """For each kind, whether it has a single child."""
-        alone: Bools = self.count.sum(axis=1) == 1
-        return alone
+        single: Bools = self.count.sum(axis=1) == 1
+        return single
 
 
 def leaf_level(spare: Bools) -> Level:
