@@ -78,14 +78,9 @@ class Dimension:
 def combine_attributes(text: str, parts: Sequence[AttributeSpec], labels: Mapping[str, Labels]) -> Dimension:
     """Return the dimension of every combination of some attributes that occurs.
 
-    Parameters
-    ----------
-    text : str
-        What the user wrote, such as ``sex*age``.
-    parts : sequence of AttributeSpec
-        Its attributes.
-    labels : mapping of str to array of str
-        The label of each trip, by the text of an attribute.
+    * ``text``: what the user wrote, such as ``sex*age``.
+    * ``parts``: its attributes.
+    * ``labels``: the label of each trip, by the text of an attribute.
     """
     key = np.zeros(len(labels[parts[0].text]), dtype=np.int64)
     for part in parts:

@@ -87,10 +87,7 @@ def comparisons(expression: Expression) -> Iterator[FilterComparison]:
 def conjunction(text: str) -> list[FilterComparison]:
     """Return the comparisons of a filter that only tests for equality, all of which must hold.
 
-    Raises
-    ------
-    InputError
-        If it needs ``or``, ``not`` or an order of values, which rows with dropped detail cannot answer.
+    Raises `InputError` if it needs ``or``, ``not`` or an order of values, which rows with dropped detail cannot answer.
     """
     expression = parse_filter(text)
     parts = expression.operands if isinstance(expression, Junction) and expression.operator == "and" else (expression,)

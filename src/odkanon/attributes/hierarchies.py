@@ -89,14 +89,9 @@ class AttributeAxis:
 def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = None) -> tuple[AttributeAxis, Codes]:
     """Return the axis of an attribute, and the number of each of some raw values on it.
 
-    Parameters
-    ----------
-    spec : AttributeSpec
-        The attribute.
-    values : array of str
-        Distinct raw values, empty where missing: values of a column, hours, days, or numbers of age bands.
-    lookup : Hierarchy, optional
-        The nested values in the file that ``spec.lookup`` names.
+    * ``spec``: the attribute.
+    * ``values``: distinct raw values, empty where missing: values of a column, hours, days, or numbers of age bands.
+    * ``lookup``: the nested values in the file that ``spec.lookup`` names.
     """
     levels, labels = _lookup_levels(lookup, values) if lookup is not None else _LEVELS[spec.kind](spec, values)
     spare = (OTHER, MISSING) if spec.groups or spec.lookup else (MISSING,)

@@ -62,13 +62,10 @@ _ENTRY = re.compile(r"(?:(?P<name>\w+): )?(?P<spelling>\S.*?)  +(?P<help>.*)")
 def describe(text: str) -> dict[str, Any]:
     """Return typer's description of each parameter in a text.
 
-    Parameters
-    ----------
-    text : str
-        One entry for each argument or option, with two spaces before its help: ``INPUT...  Help`` or
-        ``--output -o DIR  Help``. Before an entry stands the name of its parameter if it is not that of the option, as
-        in ``zones: --zones-of RELEASE  Help``. Continuation lines are indented. A line that ends with a colon begins a
-        topic; options under a topic are listed by ``--help-all`` only, where a command has many.
+    * ``text``: one entry for each argument or option, with two spaces before its help: ``INPUT...  Help`` or ``--output
+      -o DIR  Help``. Before an entry stands the name of its parameter if it is not that of the option, as in ``zones:
+      --zones-of RELEASE  Help``. Continuation lines are indented. A line that ends with a colon begins a topic; options
+      under a topic are listed by ``--help-all`` only, where a command has many.
     """
     described: dict[str, Any] = {}
     topic = None

@@ -122,12 +122,8 @@ def run_command(
 ) -> None:
     """Run another command of the program from within one.
 
-    Parameters
-    ----------
-    options : mapping
-        By name of the parameter.
-    defaults : dict, optional
-        Values of options that are not given; by default those in ``odkanon.toml``.
+    * ``options``: by name of the parameter.
+    * ``defaults``: values of options that are not given; by default those in ``odkanon.toml``.
     """
     from odkanon.cli.commands import COMMANDS, every_command
 

@@ -129,13 +129,9 @@ def group_runs(opens: Bools) -> Grouping:
 def group_keys(keys: Ints, key_space: int) -> Grouping:
     """Group rows by key, in ascending order of keys.
 
-    Parameters
-    ----------
-    keys : array of int64
-        Values in ``[0, key_space)``.
-    key_space : int
-        Determines the algorithm: a table over all possible keys if there are few, a sort otherwise. Sorted keys need
-        neither.
+    * ``keys``: values in ``[0, key_space)``.
+    * ``key_space``: determines the algorithm: a table over all possible keys if there are few, a sort otherwise. Sorted
+      keys need neither.
     """
     steps = np.diff(keys, prepend=-1)
     if not (steps < 0).any():

@@ -25,12 +25,8 @@ _DISK_FULL = "there is no disk space left for the output; nothing was written: f
 class Claim:
     """A new scratch folder, locked until it is released.
 
-    Parameters
-    ----------
-    parent : Path
-        The folder to create it in; scratch folders of killed runs there are removed.
-    prefix, suffix : str
-        Start and end of its name, which only our own folders may have.
+    * ``parent``: the folder to create it in; scratch folders of killed runs there are removed.
+    * ``prefix``, ``suffix``: start and end of its name, which only our own folders may have.
     """
 
     def __init__(self, parent: Path, prefix: str, suffix: str = "") -> None:
@@ -57,10 +53,7 @@ class Claim:
 def partial_folder(target: Path) -> Iterator[Path]:
     """Yield a hidden folder beside a target, in which to prepare it; it is removed at the end.
 
-    Raises
-    ------
-    InputError
-        If the disk is full, or the target is not on this machine.
+    Raises `InputError` if the disk is full, or the target is not on this machine.
     """
     target = _absolute(target)
     try:
@@ -118,16 +111,11 @@ def move_into_place(
     If the system supports it, the previous folder is swapped with it in one step. Otherwise the previous folder is
     moved away first, and `restore` brings it back if the run is killed at that moment.
 
-    Parameters
-    ----------
-    check : callable, optional
-        Raises if the folder may not go there. It runs under the lock, since another run may have written there
-        meanwhile.
-    beside : Path, optional
-        A finished file that belongs next to the folder. It stays `pending` until the folder is in place; if the run is
-        killed in between, the next reader has to decide whether it belongs to the folder that is there.
-    sync : bool
-        Flush everything to disk, so that even a power cut leaves no partial output.
+    * ``check``: raises if the folder may not go there. It runs under the lock, since another run may have written there
+      meanwhile.
+    * ``beside``: a finished file that belongs next to the folder. It stays `pending` until the folder is in place; if
+      the run is killed in between, the next reader has to decide whether it belongs to the folder that is there.
+    * ``sync``: flush everything to disk, so that even a power cut leaves no partial output.
     """
     partial.chmod(0o755)
     for path in (*partial.rglob("*"), partial, *(() if beside is None else (beside,))) if sync else ():

@@ -11,21 +11,12 @@ from odkanon.errors import MissingExtraError
 def import_extra(module: str, *, purpose: str, extra: str, package: str | None = None) -> Any:
     """Import a module of an optional dependency.
 
-    Parameters
-    ----------
-    module : str
-        The module to import, such as ``scipy.sparse``.
-    purpose : str
-        What needs it; the subject of the error message.
-    extra : str
-        The extra of this package that installs it.
-    package : str, optional
-        The name of the distribution; by default the first part of the module's name.
+    * ``module``: the module to import, such as ``scipy.sparse``.
+    * ``purpose``: what needs it; the subject of the error message.
+    * ``extra``: the extra of this package that installs it.
+    * ``package``: the name of the distribution; by default the first part of the module's name.
 
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
+    Raises `MissingExtraError` if it is not installed.
     """
     try:
         return import_module(module)

@@ -6,14 +6,9 @@ from __future__ import annotations
 def format_count(count: float, nouns: str, noun: str | None = None) -> str:
     """Return a count with its noun.
 
-    Parameters
-    ----------
-    count : float
-        The count or amount.
-    nouns : str
-        The noun in the plural.
-    noun : str, optional
-        The noun in the singular; by default the plural without its final s.
+    * ``count``: the count or amount.
+    * ``nouns``: the noun in the plural.
+    * ``noun``: the noun in the singular; by default the plural without its final s.
 
     Examples
     --------

@@ -24,10 +24,7 @@ def plain(path: Path) -> Path:
     DuckDB and Arrow look for ``~t.csv`` in the home folder, and Arrow reads ``s3:x`` as an address; an absolute path is
     neither.
 
-    Raises
-    ------
-    InputError
-        If the name is not valid Unicode, which libraries cannot open.
+    Raises `InputError` if the name is not valid Unicode, which libraries cannot open.
 
     Examples
     --------

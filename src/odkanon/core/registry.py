@@ -27,14 +27,9 @@ class Registry(Mapping[str, T], Generic[T]):
         [project.entry-points."odkanon.methods"]
         my-method = "my_package:METHOD"
 
-    Parameters
-    ----------
-    what : str
-        What one of them is called, such as ``"method"``; the group of its entry points is ``odkanon.methods``.
-    builtin : iterable
-        Our own.
-    check : callable, optional
-        Raises if something cannot be registered.
+    * ``what``: what one of them is called, such as ``"method"``; the group of its entry points is ``odkanon.methods``.
+    * ``builtin``: our own.
+    * ``check``: raises if something cannot be registered.
     """
 
     def __init__(self, what: str, builtin: Iterable[T], *, check: Callable[[T], None] | None = None) -> None:

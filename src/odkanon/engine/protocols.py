@@ -63,17 +63,11 @@ class Residual(Protocol):
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> Residual:
         """Return what is left once some groups are listed.
 
-        Parameters
-        ----------
-        taken : NodeFlows
-            The groups.
-        rows : array of int
-            The number of the row that lists each of them.
-        left : NodeFlows
-            The part of each group that its row does not list and that stays in the residual.
-        reassigned : str or None
-            The measure whose contributors keep the trips that stay, see
-            `odkanon.engine.memory.residual.choose_leaving_trips`; other measures lose theirs.
+        * ``taken``: the groups.
+        * ``rows``: the number of the row that lists each of them.
+        * ``left``: the part of each group that its row does not list and that stays in the residual.
+        * ``reassigned``: the measure whose contributors keep the trips that stay, see
+          `odkanon.engine.memory.residual.choose_leaving_trips`; other measures lose theirs.
         """
         ...
 

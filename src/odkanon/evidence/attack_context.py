@@ -182,21 +182,12 @@ def open_context(
 ) -> AttackContext:
     """Open a release together with the trips that it was made from.
 
-    Parameters
-    ----------
-    release : path
-        The folder of a release.
-    trips : InputSpec or path
-        Its trips, to be read as they were for the release.
-    earlier : sequence of path
-        Other releases that an attacker has: earlier ones, or segments released together.
-    seed : int
-        The seed of random samples.
+    * ``release``: the folder of a release.
+    * ``trips``: its trips, to be read as they were for the release.
+    * ``earlier``: other releases that an attacker has: earlier ones, or segments released together.
+    * ``seed``: the seed of random samples.
 
-    Raises
-    ------
-    InputError
-        If the release was made from other trips, or has attributes.
+    Raises `InputError` if the release was made from other trips, or has attributes.
     """
     spec = trips if isinstance(trips, InputSpec) else InputSpec(trips)
     opened = open_releases([release, *earlier], trips=spec)

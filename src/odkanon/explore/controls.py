@@ -83,10 +83,7 @@ class ControlRanges:
     def check(self, received: Mapping[str, Any]) -> ExploreRequest:
         """Return the request received from the page.
 
-        Raises
-        ------
-        InputError
-            If a value is out of range.
+        Raises `InputError` if a value is out of range.
         """
         k, budget, targets = received.get("k"), received.get("budget"), received.get("targets")
         if type(k) is not int or not 2 <= k <= self.max_k:

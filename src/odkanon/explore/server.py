@@ -53,12 +53,8 @@ class _HttpError(Exception):
 class ExploreServer(ThreadingHTTPServer):
     """Serves one session on a local port.
 
-    Parameters
-    ----------
-    session : Session
-        The session.
-    port : int
-        The port; 0 for any free one.
+    * ``session``: the session.
+    * ``port``: the port; 0 for any free one.
     """
 
     daemon_threads = True

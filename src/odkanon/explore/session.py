@@ -42,12 +42,7 @@ T = TypeVar("T")
 class Session:
     """The exploration of one input.
 
-    Parameters
-    ----------
-    data : ExplorerData
-        The input.
-    folder : Path
-        The folder for saved releases.
+    * ``folder``: the folder for saved releases.
     """
 
     def __init__(self, data: ExplorerData, folder: Path) -> None:

@@ -46,10 +46,7 @@ class WorkerProcess:
     def run(self, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a task, which is a function of a module, in the process, and return its result.
 
-        Raises
-        ------
-        StoppedError
-            If `stop` was called before or during the task.
+        Raises `StoppedError` if `stop` was called before or during the task.
         """
         with self._running:
             result = self._ask(self._started(), (task, args, options))

@@ -58,10 +58,7 @@ class Partition:
 def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
     """Return which classes of the whole are suppressed: those below the rule, and one more where these are too few.
 
-    Parameters
-    ----------
-    never : array of bool
-        Classes that cannot be published, such as trips outside every zone.
+    * ``never``: classes that cannot be published, such as trips outside every zone.
     """
     suppressed = never | ~rule.satisfied(classes)
     published = np.flatnonzero(~suppressed)
@@ -75,18 +72,11 @@ def protect_partition(
 ) -> Partition:
     """Return what to suppress of the cells of one dimension; see the top of this module for why it is enough.
 
-    Parameters
-    ----------
-    cells : Flows
-        ``origin`` is the row, ``destination`` the value; each occurs once.
-    closed : array of bool
-        Cells in rows of which nothing may be published.
-    withheld : array of bool
-        For each value, whether it gets no table; those of a group then have one known sum together.
-    group : array of int
-        For each value, the value of the coarser dimension to which it belongs; all 0 without one.
-    widths : mapping of str to int, optional
-        By measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
+    * ``cells``: ``origin`` is the row, ``destination`` the value; each occurs once.
+    * ``closed``: cells in rows of which nothing may be published.
+    * ``withheld``: for each value, whether it gets no table; those of a group then have one known sum together.
+    * ``group``: for each value, the value of the coarser dimension to which it belongs; all 0 without one.
+    * ``widths``: by measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
     """
     withheld = withheld.copy()
     suppressed = closed | ~rule.satisfied(cells)

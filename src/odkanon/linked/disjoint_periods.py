@@ -26,19 +26,12 @@ def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> Input
 
     Trips that have come in late, and belong to a period that is published already, are left out.
 
-    Parameters
-    ----------
-    reading : Reading
-        The whole input.
-    earlier : mapping
-        What the recipe of the earlier release states about its input.
-    name : str
-        What to call that release.
+    * ``reading``: the whole input.
+    * ``earlier``: what the recipe of the earlier release states about its input.
+    * ``name``: what to call that release.
 
-    Raises
-    ------
-    InputError
-        If the earlier release does not state where it ends, or by which clock; or nothing lies after it.
+    Raises `InputError` if the earlier release does not state where it ends, or by which clock; or nothing lies after
+    it.
 
     Examples
     --------

@@ -144,13 +144,9 @@ def _of_features(features: list[dict[str, Any]], name: str) -> AxisZones:
 def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -> tuple[Zones, Codes]:
     """Return the zones over the leaves of other data, and for each leaf the number of its zone, -1 for none.
 
-    Parameters
-    ----------
-    tree : Hierarchy
-        The tree over the leaves of the new data.
-    full : Hierarchy, optional
-        For lookup tables: the whole tree, since ``tree`` lacks what lies above its root; by default the table that it
-        was made of.
+    * ``tree``: the tree over the leaves of the new data.
+    * ``full``: for lookup tables: the whole tree, since ``tree`` lacks what lies above its root; by default the table
+      that it was made of.
     """
     if tree.resolution is None:
         zone_of_leaf = _lookup_leaves(zones, full or tree.public or tree, tree.leaves)

@@ -76,17 +76,11 @@ def make_plan(
 ) -> Plan:
     """Return what may be published.
 
-    Parameters
-    ----------
-    flows : Flows
-        Trips, or groups of them that are of the same value of each dimension.
-    klass : array of int
-        For each flow, the number of its class; -1 outside every zone.
-    parents : sequence of int or None
-        For each dimension, the coarser one that it refines.
-    widths : mapping of str to int, optional
-        Least width of the feasibility interval of a suppressed cell; see
-        `odkanon.linked.complementary_suppression.protect_partition`.
+    * ``flows``: trips, or groups of them that are of the same value of each dimension.
+    * ``klass``: for each flow, the number of its class; -1 outside every zone.
+    * ``parents``: for each dimension, the coarser one that it refines.
+    * ``widths``: least width of the feasibility interval of a suppressed cell; see
+      `odkanon.linked.complementary_suppression.protect_partition`.
     """
     outside = np.where(klass < 0, classes, klass)
     counted = count(flows, outside, np.zeros(len(flows), dtype=np.int32))

@@ -20,10 +20,8 @@ Steps = Literal["plain", "fine"]
 def with_steps(od: Matrix, steps: Steps) -> Matrix:
     """Return the matrix over the tree with the steps that are asked for.
 
-    Parameters
-    ----------
-    steps : {"plain", "fine"}
-        ``plain``: a cell has seven children. ``fine``: two levels stand in between, unions of neighbouring children.
+    * ``steps``: ``plain``: a cell has seven children. ``fine``: two levels stand in between, unions of neighbouring
+      children.
     """
     if steps not in get_args(Steps):
         raise InputError(f"the steps of a tree are plain or fine, not {steps!r}")

@@ -39,25 +39,14 @@ def odkanon(
 ) -> Release:
     """Anonymise with ODkAnon.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input.
-    rule : Rule
-        What every published class must meet.
-    suppress : {"after", "before"}
-        ``before``: as published, problematic pairs go first (Algorithm 1) and every class left must meet the
-        rule. ``after``: merge in the same order, but stop as soon as what is below the rule fits the budget, and
-        suppress exactly that.
-    budget : float
-        Share that may be suppressed, in [0, 1).
-    budget_of : {"rows", "trips"}, optional
-        Share of what; by default rows for ``before`` (as published) and trips for ``after``.
-    levels : int
-        For ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
-    symmetric : bool
-        Whether both ends have one zoning. Nodes of the joint tree are then merged in the order of what begins and ends
-        in them.
+    * ``suppress``: ``before``: as published, problematic pairs go first (Algorithm 1) and every class left must meet
+      the rule. ``after``: merge in the same order, but stop as soon as what is below the rule fits the budget, and
+      suppress exactly that.
+    * ``budget``: share that may be suppressed, in [0, 1).
+    * ``budget_of``: share of what; by default rows for ``before`` (as published) and trips for ``after``.
+    * ``levels``: for ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
+    * ``symmetric``: whether both ends have one zoning. Nodes of the joint tree are then merged in the order of what
+      begins and ends in them.
     """
     if suppress not in get_args(Suppress):
         raise InputError(f"suppress before or after generalising, not {suppress!r}")

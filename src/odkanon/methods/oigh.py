@@ -45,22 +45,12 @@ def oigh(
     then to the finer pair (least sum of levels, then least origin level). ``|Eq|`` is counted in the rule's main
     measure, and in trips for a rule on persons alone.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input.
-    rule : Rule
-        What every published class must meet.
-    budget : float
-        Share that may be suppressed, in [0, 1). The published algorithm has 0.
-    budget_of : {"rows", "trips"}
-        Share of OD pairs or of trips.
-    symmetric : bool
-        Whether both axes are lifted to the same level.
-    level : str or int, optional
-        Publish at this level and nowhere else, whatever else would do: the name of a column of the lookup table, or an
-        H3 resolution. Flows that do not meet the rule there are suppressed; if they are more than the budget, nothing
-        is published.
+    * ``budget``: share that may be suppressed, in [0, 1). The published algorithm has 0.
+    * ``budget_of``: share of OD pairs or of trips.
+    * ``symmetric``: whether both axes are lifted to the same level.
+    * ``level``: publish at this level and nowhere else, whatever else would do: the name of a column of the lookup
+      table, or an H3 resolution. Flows that do not meet the rule there are suppressed; if they are more than the
+      budget, nothing is published.
     """
     whole = od.summary
     rule.check_available(whole.measures)

@@ -34,14 +34,10 @@ def assemble(
 ) -> Release:
     """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
 
-    Parameters
-    ----------
-    origins, destinations : Zones
-        The zones.
-    origin_zone, destination_zone : array of int
-        For each OD pair, the numbers of its zones; -1 where it lies in none.
-    candidate : array of bool
-        For each OD pair, whether it may be published, as all may by default; the others are suppressed already.
+    * ``origins``, ``destinations``: the zones.
+    * ``origin_zone``, ``destination_zone``: for each OD pair, the numbers of its zones; -1 where it lies in none.
+    * ``candidate``: for each OD pair, whether it may be published, as all may by default; the others are suppressed
+      already.
     """
     rule, budget = spec.rule, spec.budget
     candidate = np.ones(len(od), dtype=bool) if candidate is None else candidate

@@ -29,12 +29,8 @@ class Spendable(Protocol):
 class Budget:
     """A share of the input that may be suppressed.
 
-    Parameters
-    ----------
-    share : float
-        In [0, 1). Read as the decimal number it is written as, so that 29 % of 100 is 29.
-    of : {"rows", "trips"}
-        Share of OD pairs (as in the paper) or of trips (what "10 % of the data" means to most people).
+    * ``share``: in [0, 1). Read as the decimal number it is written as, so that 29 % of 100 is 29.
+    * ``of``: share of OD pairs (as in the paper) or of trips (what "10 % of the data" means to most people).
     """
 
     share: float

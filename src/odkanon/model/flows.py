@@ -161,10 +161,7 @@ class Flows(MeasureColumns):
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
         """Merge all flows with the same new origin and destination.
 
-        Parameters
-        ----------
-        origin, destination : array of int
-            For each flow, the numbers of its new places.
+        * ``origin``, ``destination``: for each flow, the numbers of its new places.
 
         Returns
         -------

@@ -79,12 +79,8 @@ class NotebookMap:
 def release_map(release: Release, *, height: int = 800) -> NotebookMap:
     """Return the page of a release for a notebook, as `Release.save` writes it to ``report.html``.
 
-    Parameters
-    ----------
-    release : Release
-        The release.
-    height : int
-        Height of the frame in pixels, in [100, 10000].
+    * ``release``: the release.
+    * ``height``: height of the frame in pixels, in [100, 10000].
 
     Examples
     --------

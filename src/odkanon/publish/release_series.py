@@ -47,10 +47,7 @@ class ReleaseSeries:
 def make_series(releases: Sequence[SavedRelease]) -> ReleaseSeries:
     """Put releases side by side, flow by flow.
 
-    Raises
-    ------
-    InputError
-        If their zones differ, or their rows cannot be compared one by one.
+    Raises `InputError` if their zones differ, or their rows cannot be compared one by one.
     """
     names = tuple(release.name for release in releases)
     if len(names) < 2 or len(set(names)) < len(names):

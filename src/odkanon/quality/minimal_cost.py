@@ -120,12 +120,8 @@ def climb(
 ) -> CostLadder:
     """Climb the origins level by level, and find the first destinations that meet the rule at each.
 
-    Parameters
-    ----------
-    flows : Flows
-        Between nodes of the first steps, sorted.
-    measure : {"trips", "weight"}
-        The measure of masses.
+    * ``flows``: between nodes of the first steps, sorted.
+    * ``measure``: the measure of masses.
     """
     rungs: list[CostRung] = []
     flows = replace(flows, pairs=np.empty(0, dtype=np.int64))

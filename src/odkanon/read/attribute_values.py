@@ -32,12 +32,8 @@ AttributeColumns = tuple[tuple[AttributeAxis, ...], tuple[Codes, ...]]
 def attribute_sql(spec: AttributeSpec, source: str) -> str:
     """Return the SQL of the raw value of an attribute, as text; empty where it is missing.
 
-    Parameters
-    ----------
-    spec : AttributeSpec
-        The attribute.
-    source : str
-        Its column; for attributes derived from the start time, the SQL of the local time.
+    * ``spec``: the attribute.
+    * ``source``: its column; for attributes derived from the start time, the SQL of the local time.
     """
     if spec.kind == "hour":
         return f"coalesce(CAST(EXTRACT(HOUR FROM {source}) AS VARCHAR), '')"

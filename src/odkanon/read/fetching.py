@@ -64,10 +64,7 @@ def checked_rows(
 ) -> CheckedRows:
     """Fetch a table once, and keep the rows that pass every check; see `odkanon.read.trip_checks.compile_rows`.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        SQL expressions to fetch, by name.
+    * ``values``: SQL expressions to fetch, by name.
     """
     rows = compile_rows(table, found, checks, where=where, identity=identity)
     fetched = fetch_rows(table, rows, values)

@@ -136,18 +136,12 @@ def compile_rows(
 ) -> RowSql:
     """Return the SQL that checks and counts the rows of a table.
 
-    Parameters
-    ----------
-    found : mapping of str to str
-        The column of each of our names; ``weight``, ``trips`` and ids of contributors are handled here.
-    checks : sequence of RowCheck
-        In order, after those of the table itself; the first that applies is the reason of a row.
-    where : RowCheck, optional
-        The filter, which precedes all other checks.
-    identity : mapping of str to str, optional
-        SQL expressions that, with contributors and weight, are equal in duplicates; None not to look for any.
-    long_weights : bool
-        Whether weights may have more digits than a float; False is faster.
+    * ``found``: the column of each of our names; ``weight``, ``trips`` and ids of contributors are handled here.
+    * ``checks``: in order, after those of the table itself; the first that applies is the reason of a row.
+    * ``where``: the filter, which precedes all other checks.
+    * ``identity``: SQL expressions that, with contributors and weight, are equal in duplicates; None not to look for
+      any.
+    * ``long_weights``: whether weights may have more digits than a float; False is faster.
     """
     checks = [*([] if where is None else [where]), *table.checks, *checks]
     weighed = found.get("weight")

@@ -20,12 +20,8 @@ ContentCheck = Callable[[Path], None]
 def check_files(*paths: Path, force: bool, private: bool = True) -> None:
     """Raise if one of some files cannot be written; called before the work begins.
 
-    Parameters
-    ----------
-    force : bool
-        Replace earlier files.
-    private : bool
-        Refuse a place inside a release folder, which is going to be published.
+    * ``force``: replace earlier files.
+    * ``private``: refuse a place inside a release folder, which is going to be published.
     """
     for path in paths:
         if private:
@@ -43,11 +39,8 @@ def check_private(path: Path) -> None:
 def check_export(output: Path, files: Sequence[str], *, force: bool) -> list[Path]:
     """Return the paths that an export writes, in a folder if there are names of files.
 
-    Raises
-    ------
-    InputError
-        If one of them exists, if a folder is where a file should be or the reverse, or if the folder is a release,
-        of which the export would be published as a part.
+    Raises `InputError` if one of them exists, if a folder is where a file should be or the reverse, or if the folder is
+    a release, of which the export would be published as a part.
     """
     if output.exists() and output.is_dir() == (not files):
         kind, needed = ("file", "folder") if files else ("folder", "file")
@@ -134,12 +127,8 @@ class ReleaseTarget:
 def only_files(names: Collection[str], what: str, *, required: str | None = None) -> ContentCheck:
     """Return a check that a folder is empty, or holds files of some names only.
 
-    Parameters
-    ----------
-    what : str
-        What such a folder is, for messages: ``a view``.
-    required : str, optional
-        A file that a folder that is not empty must have.
+    * ``what``: what such a folder is, for messages: ``a view``.
+    * ``required``: a file that a folder that is not empty must have.
     """
 
     def check(folder: Path) -> None:

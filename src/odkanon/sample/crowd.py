@@ -35,16 +35,10 @@ Ints = npt.NDArray[np.int64]
 def write_crowd(trips: int, folder: Path, *, seed: int = 2025, progress: Callable[[str], None] | None = None) -> Path:
     """Write synthetic trips as a dataset of Parquet files, with one batch in memory at a time.
 
-    Parameters
-    ----------
-    trips : int
-        The number of trips, in [1, inf).
-    folder : path
-        A new folder; files are written to ``part=0``, ``part=1``, ... in it. If writing fails, there is none.
-    seed : int
-        The seed, a whole number from 0; equal seeds give equal files.
-    progress : callable, optional
-        Called with a text after each batch.
+    * ``trips``: the number of trips, in [1, inf).
+    * ``folder``: a new folder; files are written to ``part=0``, ``part=1``, ... in it. If writing fails, there is none.
+    * ``seed``: the seed, a whole number from 0; equal seeds give equal files.
+    * ``progress``: called with a text after each batch.
     """
     if trips < 1:
         raise InvalidValueError.expected("the number of trips", "1 or more", trips)

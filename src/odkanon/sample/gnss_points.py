@@ -27,12 +27,8 @@ def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> in
 
     Each trip becomes points on a straight line from its exact start to its exact end, from which it can be recovered.
 
-    Parameters
-    ----------
-    survey : pyarrow.Table
-        Trips as `odkanon.sample.survey.make_survey` returns them.
-    folder : Path
-        The target; ``force`` replaces an earlier survey.
+    * ``survey``: trips as `odkanon.sample.survey.make_survey` returns them.
+    * ``folder``: the target; ``force`` replaces an earlier survey.
     """
     restore(folder)
     with OutputFolder(folder, _check_contents, force=force, sync=False).replaced() as partial:

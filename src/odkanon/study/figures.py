@@ -35,14 +35,9 @@ def check_plotting() -> None:
 def plot_tradeoff(rows: Iterable[TradeoffRow], path: str | Path, *, metric: Metric = "g") -> Path:
     """Plot utility against k, one panel per budget and one line per method, with the lower bound of G.
 
-    Parameters
-    ----------
-    rows : iterable of TradeoffRow
-        The result of `tradeoff`.
-    path : str or Path
-        The target; its suffix decides the format (png, svg, pdf).
-    metric : {"g", "e", "c_avg", "cpc_2km", "cpc_4km"}
-        The metric to plot.
+    * ``rows``: the result of `tradeoff`.
+    * ``path``: the target; its suffix decides the format (png, svg, pdf).
+    * ``metric``: the metric to plot.
     """
     if metric not in _LABELS:
         raise UnknownNameError.among("metric", metric, _LABELS)

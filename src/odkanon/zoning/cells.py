@@ -39,12 +39,8 @@ _HAS_PENTAGON = np.isin(np.arange(128), [4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 
 def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     """Return the H3 cell of each point.
 
-    Parameters
-    ----------
-    lat, lng : array of float
-        Degrees, finite and in range: the caller has to validate them, since no H3 library does.
-    resolution : int
-        H3 resolution in [0, 15].
+    * ``lat``, ``lng``: degrees, finite and in range: the caller has to validate them, since no H3 library does.
+    * ``resolution``: H3 resolution in [0, 15].
 
     Examples
     --------

@@ -129,12 +129,8 @@ class Zones(Frozen):
 def zones_of_cut(full: Hierarchy, cut: Cut) -> tuple[Zones, Codes]:
     """Return the zones of a cut, and for each leaf of the full tree the number of its zone, -1 for none.
 
-    Parameters
-    ----------
-    full : Hierarchy
-        The tree of the whole input, which determines the number of leaves of each zone.
-    cut : Cut
-        A cut of the full tree, or of the part of it that is left after suppression.
+    * ``full``: the tree of the whole input, which determines the number of leaves of each zone.
+    * ``cut``: a cut of the full tree, or of the part of it that is left after suppression.
     """
     ids = np.empty(len(cut), dtype=object)
     first, size = np.zeros(len(cut), dtype=np.int64), np.zeros(len(cut), dtype=np.int64)

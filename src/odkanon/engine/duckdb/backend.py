@@ -39,14 +39,9 @@ _SLICE = 16_000_000
 class DuckDb:
     """A database in a scratch folder, which is removed with it.
 
-    Parameters
-    ----------
-    memory_limit : int, optional
-        Bytes that the process may use; three quarters of the machine's memory by default.
-    scratch : path, optional
-        The folder for data that does not fit in memory; by default the system's temporary folder.
-    fetchable : int, optional
-        Up to how many flows are processed in memory; by default as many as fit there easily.
+    * ``memory_limit``: bytes that the process may use; three quarters of the machine's memory by default.
+    * ``scratch``: the folder for data that does not fit in memory; by default the system's temporary folder.
+    * ``fetchable``: up to how many flows are processed in memory; by default as many as fit there easily.
     """
 
     def __init__(
@@ -175,12 +170,8 @@ class DuckDb:
 def clear_errors(limit: int, source: str | None = None) -> Iterator[None]:
     """Convert DuckDB's errors about memory, disk and files into one message with advice.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes of memory that DuckDB may use.
-    source : str, optional
-        The file being read, to which any other error is attributed.
+    * ``limit``: bytes of memory that DuckDB may use.
+    * ``source``: the file being read, to which any other error is attributed.
     """
     try:
         yield

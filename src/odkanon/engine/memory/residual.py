@@ -126,12 +126,8 @@ def choose_leaving_trips(contributions: Contributions, trips: Ints, leave: Ints)
     Trips without a contributor leave first, then one trip of each contributor that has several, then the other trips
     of these except one, and last the only remaining trip of a contributor; contributors go in their order.
 
-    Parameters
-    ----------
-    contributions : Contributions
-        Sorted by group and contributor, with trips.
-    trips, leave : array of int
-        For each group, its trips and how many of them leave.
+    * ``contributions``: sorted by group and contributor, with trips.
+    * ``trips``, ``leave``: for each group, its trips and how many of them leave.
 
     Returns
     -------

@@ -49,15 +49,10 @@ class Backend(Protocol):
     def by_part(self, tables: Mapping[str, str], parts: int, work: PartWork, columns: Sequence[str]) -> StoredTable:
         """Process queries part by part, by their column ``part``, and store the results in one table.
 
-        Parameters
-        ----------
-        tables : mapping of str to str
-            Queries by name.
-        parts : int
-            Number of parts, counted from 0.
-        work : callable
-            Returns a table of integers with the given columns for the tables of a part. It may run anywhere, and more
-            than once.
+        * ``tables``: queries by name.
+        * ``parts``: number of parts, counted from 0.
+        * ``work``: returns a table of integers with the given columns for the tables of a part. It may run anywhere,
+          and more than once.
         """
         ...
 

@@ -27,15 +27,10 @@ def compare_pairs(
 ) -> dict[str, Deviation]:
     """Compare every OD pair of the input with the even share of its class.
 
-    Parameters
-    ----------
-    leaf_pairs : array of int
-        For each class, the leaf pairs that it is spread over.
-    places : mapping of str to array
-        Further columns of the table of classes, to join it by.
-    joined : callable
-        Given the table of classes, returns what stands after FROM: pairs ``f`` with an outer join to their class ``c``,
-        so that pairs in no class are counted rather than inferred.
+    * ``leaf_pairs``: for each class, the leaf pairs that it is spread over.
+    * ``places``: further columns of the table of classes, to join it by.
+    * ``joined``: given the table of classes, returns what stands after FROM: pairs ``f`` with an outer join to their
+      class ``c``, so that pairs in no class are counted rather than inferred.
     """
     shares = {f"share_{name}": even_share(getattr(classes, name), leaf_pairs) for name in measures}
     table = upload_columns(backend, **places, number=np.arange(len(classes)), **shares)
@@ -73,10 +68,7 @@ def nested_deviations(od: SqlMatrix, classes: Classes, nested: NestedRows, rows:
     Most rows have less than one trip per leaf pair. All pairs that occur are above that share, and the cascade has
     already counted them; only the pairs of the other rows, which are fine ones, are compared one by one.
 
-    Parameters
-    ----------
-    rows : array of int
-        For each class, the number of its row.
+    * ``rows``: for each class, the number of its row.
     """
     assert classes.finest_pairs is not None
     measures, own = od.engine().masses[1:], nested.own.take(rows)
@@ -125,12 +117,8 @@ def _combined(measure: str, compared: Deviation, open_: Bools, nested: NestedRow
 def _finest_rows(od: SqlMatrix, nested: NestedRows, rows: Ints, wanted: Bools, measures: Sequence[str]) -> Subquery:
     """Return every pair with its masses and the number of its finest class.
 
-    Parameters
-    ----------
-    rows : array of int
-        For each class, the number of its row.
-    wanted : array of bool
-        The classes to look for, with all classes inside them; pairs whose finest class is another one get -1.
+    * ``rows``: for each class, the number of its row.
+    * ``wanted``: the classes to look for, with all classes inside them; pairs whose finest class is another one get -1.
     """
     levels = np.where(wanted[:, None], np.stack(nested.levels, axis=1)[rows], -1)
     rungs = np.unique(levels[wanted], axis=0)

@@ -195,12 +195,8 @@ def sql_residual(
 ) -> SqlResidual:
     """Return the residual that holds all pairs of a matrix, by the numbers of their leaves.
 
-    Parameters
-    ----------
-    keys : sequence of array of int
-        For origins and destinations, the keys of the leaves in the tables.
-    attributes : sequence of int
-        For each attribute, the number of its values; the tables already have their codes.
+    * ``keys``: for origins and destinations, the keys of the leaves in the tables.
+    * ``attributes``: for each attribute, the number of its values; the tables already have their codes.
     """
     maps = [upload_columns(backend, place=key, code=np.arange(len(key))) for key in keys]
     joined = "f " + " ".join(

@@ -57,20 +57,11 @@ def atg_soft(
     which what is suppressed just fits the budget. ``|Eq|`` is counted in the rule's main measure (trips for a rule
     on persons alone), what is suppressed in the unit of the budget.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input.
-    rule : Rule
-        What every published class must meet.
-    budget : float
-        Share that may be suppressed, in [0, 1).
-    budget_of : {"rows", "trips"}
-        Share of OD pairs or of trips.
-    target : float, optional
-        Trips that an origin zone should have, in (0, inf); times the mean weight of a trip where the rule counts
-        weight. By default the best, by G, of a few around ``sqrt(k * |D|)``: an origin zone of so many trips that
-        falls into classes of k has about as many leaves as each of its destination zones.
+    * ``budget``: share that may be suppressed, in [0, 1).
+    * ``budget_of``: share of OD pairs or of trips.
+    * ``target``: trips that an origin zone should have, in (0, inf); times the mean weight of a trip where the rule
+      counts weight. By default the best, by G, of a few around ``sqrt(k * |D|)``: an origin zone of so many trips that
+      falls into classes of k has about as many leaves as each of its destination zones.
 
     Returns
     -------

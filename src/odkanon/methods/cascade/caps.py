@@ -92,16 +92,10 @@ def nothing_below(ladder: Ladder) -> Below:
 def cut(sums: Caps, bound: Ints, k: int, count: Ints, carries: bool) -> Caps:
     """Return what nodes can pass up of what their parts can hold.
 
-    Parameters
-    ----------
-    sums : Caps
-        What the parts can hold.
-    bound : array of int
-        The most that each node may list.
-    count : array of int
-        What each node lists, 0 if it is not listed.
-    carries : bool
-        Whether what a listed node has above its bound can be counted on further up.
+    * ``sums``: what the parts can hold.
+    * ``bound``: the most that each node may list.
+    * ``count``: what each node lists, 0 if it is not listed.
+    * ``carries``: whether what a listed node has above its bound can be counted on further up.
     """
     gives = (count > 0) & (count == bound) & carries
     less = np.where(gives, bound, 0)
@@ -143,16 +137,10 @@ class Untouched:
 def hold(ladder: Ladder, rung: int, attributes: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:
     """Return what the parts of nodes can hold, and the bound on what each may list.
 
-    Parameters
-    ----------
-    rung : int
-        The rung of the nodes, above the leaves.
-    attributes : list of array of int
-        For each axis, the kinds of the nodes.
-    below : Below
-        Those of their children that have rows in them.
-    plain : Untouched
-        The values of the others.
+    * ``rung``: the rung of the nodes, above the leaves.
+    * ``attributes``: for each axis, the kinds of the nodes.
+    * ``below``: those of their children that have rows in them.
+    * ``plain``: the values of the others.
     """
     axis, nodes = ladder.axes[rung - 1], len(attributes[0])
     level = ladder.level(rung, axis)

@@ -119,19 +119,13 @@ class Order:
 def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy], tops: Sequence[int]) -> Order:
     """Return in which order detail is given up.
 
-    Parameters
-    ----------
-    asked : str, optional
-        Names of attributes and ``place``, separated by commas, the first to go first. ``place:7`` coarsens places up to
-        H3 resolution 7 (of a lookup table: level 7) and ``hour:1`` an attribute by so many levels; without a number
-        it is all the way. What is not named goes last. By default places go up to cells of some 36 km2, then the
-        attributes from the last to the first, then places.
-    names : sequence of str
-        The attributes.
-    trees : sequence of Hierarchy
-        Those of origins, destinations and attributes.
-    tops : sequence of int
-        The highest level of each.
+    * ``asked``: names of attributes and ``place``, separated by commas, the first to go first. ``place:7`` coarsens
+      places up to H3 resolution 7 (of a lookup table: level 7) and ``hour:1`` an attribute by so many levels; without a
+      number it is all the way. What is not named goes last. By default places go up to cells of some 36 km2, then the
+      attributes from the last to the first, then places.
+    * ``names``: the attributes.
+    * ``trees``: those of origins, destinations and attributes.
+    * ``tops``: the highest level of each.
     """
     halfway = KEPT_TO if trees[0].resolution is not None else max(tops[0] // 2, 1)
     text = asked or ",".join([f"{PLACE}:{halfway}", *reversed(names), PLACE])

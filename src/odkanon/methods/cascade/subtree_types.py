@@ -67,12 +67,8 @@ def level_above(below: Level, kind: Ints, child: Ints, count: Ints) -> Level:
 def number_attributes(kind: Ints, parent: Ints, parents: int) -> tuple[Ints, Ints, Ints]:
     """Return the kind of each parent from those of its children, and the children of each kind.
 
-    Parameters
-    ----------
-    kind, parent : array of int
-        For each child, its kind and the number of its parent.
-    parents : int
-        How many parents there are.
+    * ``kind``, ``parent``: for each child, its kind and the number of its parent.
+    * ``parents``: how many parents there are.
     """
     attributes = int(kind.max(initial=0)) + 1
     runs, times = np.unique(parent * attributes + kind, return_counts=True)
@@ -126,12 +122,8 @@ def _levels_of_cells(tree: Hierarchy) -> tuple[Level, ...]:
 def _step(tree: Hierarchy, levels: list[Level], finer: int, below: tuple[Cells, Ints], part: Cells) -> Ints:
     """Add the levels from a resolution to the next coarser one; return the kinds of its cells, whole ones first.
 
-    Parameters
-    ----------
-    below : tuple of array
-        The cells of the finer resolution that the mask names, and the kinds of two whole cells and of those.
-    part : array of uint64
-        The cells of the coarser resolution of which the mask names parts.
+    * ``below``: the cells of the finer resolution that the mask names, and the kinds of two whole cells and of those.
+    * ``part``: the cells of the coarser resolution of which the mask names parts.
     """
     cells, kind = below
     owner = _owners(cell_to_parent(cells, finer - 1), part)

@@ -88,10 +88,7 @@ class Sums:
     def inner(self, values: Ints) -> tuple[int, int]:
         """Return the lowest value up to which there is enough, and the highest from which on there is.
 
-        Parameters
-        ----------
-        values : array of int
-            A coordinate of each point; all of them together are enough.
+        * ``values``: a coordinate of each point; all of them together are enough.
         """
         points = np.argsort(values, kind="stable")
         left, right = self.enough(points, Segments(np.zeros(1, dtype=np.int64), np.array([len(points)])))
@@ -121,14 +118,9 @@ def _contributors_on_sides(contributions: Contributions, points: Ints, boxes: Se
 def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tuple[Ints, Ints]:
     """Return the boxes that can be cut, and for each the last position of its left side.
 
-    Parameters
-    ----------
-    points : array of int
-        The points of all boxes, sorted by value within each.
-    values : array of int
-        The coordinate of each, in squares of the grid.
-    boxes : Segments
-        Which points belong together.
+    * ``points``: the points of all boxes, sorted by value within each.
+    * ``values``: the coordinate of each, in squares of the grid.
+    * ``boxes``: which points belong together.
     """
     distinct = np.append(values[1:] != values[:-1], False)
     # No rule allows the last position of a box, after which it has nothing left.
@@ -171,12 +163,9 @@ class Grid:
         It goes by where enough trips are to be published. Fewer that lie beyond move it by large steps: the farther
         they are, the coarser are the lines at which it may end, and the less it discloses about their place.
 
-        Parameters
-        ----------
-        squares : array of int, shape (2, points)
-            All squares.
-        low, high : array of int, shape (2,)
-            Of each coordinate, the square up to which there are enough trips, and that from which on there are.
+        * ``squares``: all squares, of shape (2, points).
+        * ``low``, ``high``: of each coordinate, the square up to which there are enough trips, and that from which on
+          there are, of shape (2,).
         """
         first, last = squares.min(axis=1).tolist(), squares.max(axis=1).tolist()
         below = [max(_below(near, far), 0) for near, far in zip(low.tolist(), first, strict=True)]

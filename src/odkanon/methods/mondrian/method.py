@@ -44,13 +44,8 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     on the squares of the points alone (see `Grid`); borders between observed values would
     name the cells on both sides.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input; leaves must be H3 cells, for they have coordinates. Longitudes do not wrap: data on both sides
-        of the antimeridian get boxes as wide as the world.
-    rule : Rule
-        What every published class must meet.
+    * ``od``: the input; leaves must be H3 cells, for they have coordinates. Longitudes do not wrap: data on both sides
+      of the antimeridian get boxes as wide as the world.
     """
     rule.check_available(od.measures)
     if od.origins.resolution is None or od.destinations.resolution is None:
@@ -93,14 +88,9 @@ class Boxes:
 def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> Boxes:
     """Cut a frame around points until no box can be cut any more.
 
-    Parameters
-    ----------
-    points : array of int, shape (dimensions, points)
-        Numbers of the squares of the grid.
-    sums : Sums
-        What the rule counts of each point.
-    frame : array of int, shape (2, dimensions)
-        Grid lines of the lower and upper corner of the box around all points.
+    * ``points``: numbers of the squares of the grid, of shape (dimensions, points).
+    * ``sums``: what the rule counts of each point.
+    * ``frame``: grid lines of the lower and upper corner of the box around all points, of shape (2, dimensions).
     """
     spans = np.maximum(np.ptp(points, axis=1), 1)
     state = _Round(

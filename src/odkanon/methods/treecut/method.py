@@ -49,27 +49,14 @@ def treecut(
 ) -> Release:
     """Anonymise with the best pair of cuts that can be found.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input.
-    rule : Rule
-        What every published class must meet.
-    budget : float
-        Share that may be suppressed, in [0, 1).
-    budget_of : {"trips", "rows"}
-        Share of what.
-    objective : {"g", "e", "c_avg"}
-        What to minimise. For ``e`` and ``c_avg``, G may be no larger than the larger one of ODkAnon's and the best
-        uniform levels'.
-    measure : {"trips", "weight"}
-        What the objective counts.
-    iterations : int
-        Restarts from disturbed problems, in [0, inf). The result depends on nothing else.
-    time_limit : float, optional
-        Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
-    symmetric : bool
-        Whether both ends have one zoning.
+    * ``budget``: share that may be suppressed, in [0, 1).
+    * ``budget_of``: share of what.
+    * ``objective``: what to minimise. For ``e`` and ``c_avg``, G may be no larger than the larger one of ODkAnon's and
+      the best uniform levels'.
+    * ``measure``: what the objective counts.
+    * ``iterations``: restarts from disturbed problems, in [0, inf). The result depends on nothing else.
+    * ``time_limit``: seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+    * ``symmetric``: whether both ends have one zoning.
     """
     if objective not in get_args(Objective):
         raise InputError(f"minimise {', '.join(get_args(Objective))}, not {objective!r}")

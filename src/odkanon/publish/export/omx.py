@@ -66,12 +66,8 @@ def new_omx_file(path: Path, size: int, lookups: Mapping[str, npt.NDArray[Any]])
 
     It is written with h5py, because the `openmatrix` package truncates the integers of lookups to 32 bits.
 
-    Parameters
-    ----------
-    size : int
-        Number of zones.
-    lookups : mapping of str to array
-        By name, the labels of the zones.
+    * ``size``: number of zones.
+    * ``lookups``: by name, the labels of the zones.
     """
     h5py = import_extra("h5py", purpose="OMX", extra="omx")
     with h5py.File(path, "w") as file:
@@ -99,16 +95,10 @@ def write_matrices(
 ) -> None:
     """Write flows as an OMX file.
 
-    Parameters
-    ----------
-    size : int
-        Number of zones.
-    ends : tuple of array of int
-        For each flow, the positions of its zones.
-    cores : mapping of str to array
-        By the name of its matrix, a value for each flow.
-    lookups : mapping of str to array
-        By name, the labels of the zones.
+    * ``size``: number of zones.
+    * ``ends``: for each flow, the positions of its zones.
+    * ``cores``: by the name of its matrix, a value for each flow.
+    * ``lookups``: by name, the labels of the zones.
     """
     with new_omx_file(path, size, lookups) as file:
         for name, values in cores.items():

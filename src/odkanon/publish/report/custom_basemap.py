@@ -30,10 +30,7 @@ LonLatLine = list[tuple[float, float]]
 def read_basemap(path: Path, shapes: Sequence[PackedShape]) -> dict[str, list[Any]]:
     """Read the packed shapes and lines of a GeoJSON or PMTiles file, for a map of some shapes.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, cannot be read, or is not in degrees.
+    Raises `InputError` if the file is missing, cannot be read, or is not in degrees.
     """
     return read_tiles(path, shapes) if path.suffix.lower() == ".pmtiles" else read_geojson(path)
 

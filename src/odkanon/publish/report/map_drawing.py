@@ -99,19 +99,11 @@ class MapWindow:
 def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: float = 10.0) -> MapWindow | None:
     """Return the part of the world to show: all outlines, or the surroundings of a place.
 
-    Parameters
-    ----------
-    outlines : sequence of ZoneOutline
-        The zones to draw.
-    near : str, optional
-        The name of a town among the outlines, or longitude and latitude separated by a comma.
-    km : float
-        Width of the surroundings of the place.
+    * ``outlines``: the zones to draw.
+    * ``near``: the name of a town among the outlines, or longitude and latitude separated by a comma.
+    * ``km``: width of the surroundings of the place.
 
-    Raises
-    ------
-    InputError
-        If there is no such place, there are no zones around it, or `km` is not positive.
+    Raises `InputError` if there is no such place, there are no zones around it, or `km` is not positive.
     """
     if not outlines:
         if near is not None:

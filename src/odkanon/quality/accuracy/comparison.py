@@ -84,12 +84,8 @@ def count_flows(
 ) -> tuple[TrueFlows, Engine]:
     """Return the flows of the input between places, and the engine over them.
 
-    Parameters
-    ----------
-    places : tuple of array of int
-        For each leaf of both axes, the number of its place.
-    engine : Engine, optional
-        Over smaller places inside these; by default, over the pairs.
+    * ``places``: for each leaf of both axes, the number of its place.
+    * ``engine``: over smaller places inside these; by default, over the pairs.
     """
     engine = engine or open_workspace(matrix).engine(frozenset(measures))
     known = [np.unique(place) for place in places]

@@ -50,14 +50,9 @@ def spread_at(rows: RowMasses, origins: Shares, destinations: Shares, wanted: tu
     are first spread over the origin places and then looked up from the destination places, so that the work grows with
     the rows plus the wanted pairs, never with their product.
 
-    Parameters
-    ----------
-    rows : RowMasses
-        The masses.
-    origins, destinations : Shares
-        The share of each zone in each place.
-    wanted : tuple of array of int
-        Pairs of places, sorted by origin and then by destination.
+    * ``rows``: the masses.
+    * ``origins``, ``destinations``: the share of each zone in each place.
+    * ``wanted``: pairs of places, sorted by origin and then by destination.
 
     Returns
     -------

@@ -87,14 +87,9 @@ def write_trips(
 ) -> PointsAccount:
     """Write the trips of GNSS points to a file, atomically and in bounded memory.
 
-    Parameters
-    ----------
-    output : Path
-        ``.parquet``, ``.csv`` or ``.csv.gz``.
-    persons : pyarrow.Table, optional
-        Attributes to add to trips, by a column ``person``.
-    progress : callable, optional
-        Called with a description of each stage.
+    * ``output``: ``.parquet``, ``.csv`` or ``.csv.gz``.
+    * ``persons``: attributes to add to trips, by a column ``person``.
+    * ``progress``: called with a description of each stage.
     """
     check_output(output, force=force)
     progress = progress or (lambda text: None)
@@ -176,14 +171,9 @@ def make_account(
 ) -> PointsAccount:
     """Return the counts of points and trips.
 
-    Parameters
-    ----------
-    reasons : sequence of int
-        Number of good points, and of those rejected for each reason of ``fixes``.
-    cut : mapping of str to int
-        Counts of the cutters.
-    lines : int
-        Unreadable lines.
+    * ``reasons``: number of good points, and of those rejected for each reason of ``fixes``.
+    * ``cut``: counts of the cutters.
+    * ``lines``: unreadable lines.
     """
     more = {COPY: cut.get("copies", 0), SAME_TIME: cut.get("same_time", 0), UNREADABLE: lines}
     rejected = dict(zip(fixes.reasons, reasons[1:], strict=True)) | more

@@ -60,12 +60,8 @@ def normalize_formats(
 ) -> SourceTable:
     """Return a table with decimal points and ISO times.
 
-    Parameters
-    ----------
-    degrees : sequence of str
-        Columns of coordinates in degrees, which distinguish decimal commas from thousands separators.
-    numbers, times : sequence of str
-        Columns of numbers, and of times.
+    * ``degrees``: columns of coordinates in degrees, which distinguish decimal commas from thousands separators.
+    * ``numbers``, ``times``: columns of numbers, and of times.
 
     Notes
     -----

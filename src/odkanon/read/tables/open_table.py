@@ -93,14 +93,10 @@ def register_reader(reader: Reader) -> Reader:
 def open_table(source: Any, text: TextFormat = TextFormat()) -> SourceTable:
     """Return a table for anything that can be read as one.
 
-    Parameters
-    ----------
-    source : path, sequence of paths, or table
-        A file (``-`` for standard input), several files with the same columns, a folder or a pattern of Parquet files;
-        points or lines in GeoPackage, Shapefile, GeoParquet, GeoJSON, GPX or a GeoDataFrame; anything with the Arrow
-        interface or that DuckDB can register; or whatever a registered reader accepts.
-    text : TextFormat
-        The format of a text file.
+    * ``source``: a file (``-`` for standard input), several files with the same columns, a folder or a pattern of
+      Parquet files; points or lines in GeoPackage, Shapefile, GeoParquet, GeoJSON, GPX or a GeoDataFrame; anything with
+      the Arrow interface or that DuckDB can register; or whatever a registered reader accepts.
+    * ``text``: the format of a text file.
     """
     reader = next((each for each in READERS.values() if each.accepts(source)), None)
     if reader is None:

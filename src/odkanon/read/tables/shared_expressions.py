@@ -25,14 +25,9 @@ def selection(values: Mapping[str, str], scan: str, taken: Collection[str]) -> s
 
     Columns that are parsed more than once are evaluated first, then selected expressions that occur in others.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        SQL expressions by quoted name.
-    scan : str
-        SQL to select from.
-    taken : collection of str
-        The names of its columns.
+    * ``values``: SQL expressions by quoted name.
+    * ``scan``: SQL to select from.
+    * ``taken``: the names of its columns.
 
     Examples
     --------
