@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from odkanon import InputError, Rule, read_hierarchy, read_matrix
-from odkanon.engine.memory.presuppress import presuppressed_pairs
+from odkanon.engine.memory.workspace import presuppressed_pairs
 from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.budget import Budget

@@ -89,7 +89,7 @@ class Workspace(Protocol):
         ...
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
-        """Return what Algorithm 1 of the paper leaves; see `odkanon.engine.memory.presuppress`."""
+        """Return what Algorithm 1 of the paper leaves; see `odkanon.engine.memory.workspace`."""
         ...
 
     def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:

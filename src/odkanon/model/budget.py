@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.core.validation import check_share
+from odkanon.core.parsing import check_share
 from odkanon.errors import InvalidValueError
 
 BudgetOf = Literal["rows", "trips"]

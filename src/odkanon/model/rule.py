@@ -11,7 +11,7 @@ import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.formatting import format_count
-from odkanon.core.validation import check_positive, is_number
+from odkanon.core.parsing import check_positive, is_number
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS

@@ -9,11 +9,10 @@ import numpy as np
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.memory.engine import MemoryEngine
-from odkanon.engine.memory.presuppress import presuppressed_pairs
 from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.node_flows import NestedRows
 from odkanon.engine.protocols import Engine
-from odkanon.errors import UnsafeReleaseError
+from odkanon.errors import InvalidValueError, UnsafeReleaseError
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.assignment import Assignment
 from odkanon.model.budget import Budget
@@ -22,7 +21,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec, Structure
 from odkanon.model.rule import Rule
-from odkanon.zoning.hierarchy import Cut
+from odkanon.zoning.hierarchy import Cut, level_cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +97,43 @@ def _excess(suppressed: Totals, unpublished: Totals) -> Totals:
     if excess.pairs or excess.trips < 0:
         raise UnsafeReleaseError("the suppressed total is smaller than that of the pairs in no row")
     return excess
+
+
+def presuppressed_pairs(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget) -> Bools:
+    """Return the pairs that Algorithm 1 of the paper suppresses: those that a few levels of generalisation cannot save.
+
+    A pair is *problematic* if its group does not meet the rule with both ends lifted by 0, 1, ..., ``levels`` levels;
+    since rules are monotone, the last of these decides. All problematic pairs are suppressed if the budget covers them,
+    otherwise those of the lowest mass (ties by origin id, then by destination id) as far as it reaches.
+
+    References
+    ----------
+    Armenante, Huang, Jha, Vassio: "Protecting participants or population?", Algorithm 1.
+    """
+    check_levels(levels)
+    flows = od.flows
+    origin_group = level_cut(od.origins, levels).zone_of_leaf[flows.origin]
+    destination_group = level_cut(od.destinations, levels).zone_of_leaf[flows.destination]
+    groups, group_of_pair = flows.merge(origin_group, destination_group)
+    problematic = ~rule.satisfied(groups)[group_of_pair]
+    allowance = budget.allowance(flows)
+    if budget.mass(flows, problematic) <= allowance:
+        return problematic
+    candidates = np.flatnonzero(problematic)
+    order = np.lexsort(
+        (
+            od.destinations.id_ranks[0][flows.destination[candidates]],
+            od.origins.id_ranks[0][flows.origin[candidates]],
+            getattr(flows, rule.main_measure)[candidates],
+        )
+    )
+    cost = budget.cost(flows)[candidates[order]]
+    suppressed = np.zeros(len(flows), dtype=bool)
+    suppressed[candidates[order[np.cumsum(cost) <= allowance]]] = True
+    return suppressed
+
+
+def check_levels(levels: int) -> None:
+    """Raise unless ``levels`` is a number of levels to lift pairs by."""
+    if levels < 0:
+        raise InvalidValueError.expected("levels", "0 or more", levels)
