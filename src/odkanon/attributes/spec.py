@@ -41,6 +41,11 @@ Period = tuple[str | None, str | None]
 _FORMULA = re.compile(r"[=+\-@＝＋－＠]")
 
 
+def is_formula(name: str) -> bool:
+    """Return whether a spreadsheet may evaluate a name as a formula."""
+    return _FORMULA.match(name) is not None
+
+
 @dataclass(frozen=True, eq=False)
 class AttributeSpec:
     """One attribute, as a user asked for it."""
@@ -106,7 +111,7 @@ def parse_attributes(
     for name in names:
         if name in RESERVED:
             raise InputError(f"an attribute cannot be called {name!r}: a release has a column of that name")
-        if _FORMULA.match(name):
+        if is_formula(name):
             raise InputError(
                 f"an attribute cannot be called {name!r}: a spreadsheet may evaluate it as a formula; rename it"
             )

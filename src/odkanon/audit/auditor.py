@@ -153,6 +153,7 @@ def open_releases(
         _apply_k(read_release(connection, at, path, name, thresholds), k)
         for at, (path, name) in enumerate(zip(listed, names, strict=True))
     ]
+    trips = _counted_alike(trips, releases)
     hierarchy = trips.tree if trips is not None else hierarchy
     with reporting_damage(" or ".join(names)):
         places = ZonePlaces(connection, releases, hierarchy)
@@ -180,6 +181,17 @@ def open_releases(
             exact |= {release.number} if same else set()
     source = None if trips is None else trips.name
     return OpenReleases(connection, tuple(releases), places, records, source, frozenset(exact), tuple(findings))
+
+
+def _counted_alike(trips: TripsSource | None, releases: Sequence[PublishedRelease]) -> TripsSource | None:
+    """Return the trips as the releases count them; raise if these count different things."""
+    subjects = {release.subject for release in releases}
+    if len(subjects) > 1:
+        raise InputError("tables by one place and flows between two cannot be compared; audit each on its own")
+    subject = next(iter(subjects))
+    if trips is None or subject.place is None or trips.place is not None:
+        return trips
+    return replace(trips, place=subject.place, unit=subject.unit)
 
 
 def _check_thresholds(k: int | None, least: Mapping[str, float] | None) -> dict[str, float]:

@@ -11,7 +11,15 @@ from duckdb import DuckDBPyConnection as Connection
 from odkanon.audit.counting.counted_measures import NAMES
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
-from odkanon.audit.release_reader import AXES, CONSTRAINTS, PublishedRelease, attribute_sql, finding_on, read_json
+from odkanon.audit.release_reader import (
+    AXES,
+    CONSTRAINTS,
+    PublishedRelease,
+    attribute_sql,
+    end_columns,
+    finding_on,
+    read_json,
+)
 from odkanon.core.sql import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
@@ -45,7 +53,8 @@ def _check_columns(connection: Connection, release: PublishedRelease) -> list[Fi
     """Find columns that are not part of a release."""
     scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
     columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-    more = [name for name in columns if name not in (*AXES, *release.axes, *NAMES)]
+    known = (*release.subject.places, *release.axes, *map(release.subject.column, NAMES))
+    more = [name for name in columns if name not in known]
     text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
     return [finding_on("files", release, text)] if more else []
 
@@ -126,7 +135,8 @@ def _header(path: Path) -> list[str] | None:
 
 def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
-    names = [*AXES, *release.axes, *release.measures]
+    subject = release.subject
+    names = [*subject.places, *release.axes, *map(subject.column, release.measures)]
     path = release.folder / "classes.csv"
     if _header(path) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
@@ -135,10 +145,13 @@ def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Find
     # with one; likewise after a semicolon or a tab, where some programs begin a cell.
     plain = ", ".join(
         f"regexp_replace(regexp_replace({quote_name(axis)}, '^''', ''), '([;\\t])''', '\\1', 'g') AS {quote_name(axis)}"
-        for axis in (*AXES, *release.axes)
+        for axis in (*subject.places, *release.axes)
     )
+    theirs = [*end_columns(subject), *(quote_name(subject.column(name)) for name in release.measures)]
+    ours = [f"{column} AS {name}" for column, name in zip(theirs, (*AXES, *release.measures), strict=True)]
+    selected = ", ".join([*ours, f"{attribute_sql(release.axes)} AS attributes"])
     scan = (
-        f"(SELECT *, {attribute_sql(release.axes)} AS attributes FROM (SELECT * REPLACE ({plain}) FROM "
+        f"(SELECT {selected} FROM (SELECT * REPLACE ({plain}) FROM "
         f"read_csv({plain_path(path)}, auto_detect=false, header=true, delim=',', quote='\"', escape='\"', "
         f"columns={{{columns}}}, null_padding=true, ignore_errors=true, parallel=false)))"
     )

@@ -196,7 +196,7 @@ def _check_minima(connection: Connection, release: PublishedRelease, provenance:
 def check_margins(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Check that zone totals and the grand total disclose no suppressed flows."""
     findings = []
-    for axis in AXES:
+    for axis in release.subject.axes:
         sums = {
             row["zone"]: row
             for row in rows(

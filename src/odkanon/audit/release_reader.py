@@ -19,6 +19,7 @@ from odkanon.audit.findings import Finding, Severity
 from odkanon.core.parsing import parse_json
 from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import ColumnNotFoundError, DamagedReleaseError, InputError, UnreadableFileError
+from odkanon.model.axes import Subject
 from odkanon.release_format.recipe import read_recipe
 
 FILES = ("classes.csv", "classes.parquet", "zones.geojson", "release.json")
@@ -50,6 +51,7 @@ class PublishedRelease:
     measures: tuple[str, ...]  # the measures that its flows publish
     auditor_thresholds: Mapping[str, float] = field(default_factory=dict)  # by measure
     bare: bool = False  # whether it is a bare table
+    subject: Subject = field(default_factory=Subject)  # what it counts, and by which places
 
     @property
     def disclosed_thresholds(self) -> dict[str, float]:
@@ -199,13 +201,15 @@ def read_release(
             )
     manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
     with reporting_damage(name):
-        zones: dict[str, list[Zone]] = {axis: [] for axis in AXES}
-        for feature in read_json(path / "zones.geojson")["features"]:
-            zones[feature["properties"]["axis"]].append((feature["properties"], feature.get("geometry")))
+        subject = Subject.from_dict(manifest)
+        manifest = _plain(manifest, subject)
+        zones = _read_zones(read_json(path / "zones.geojson")["features"], subject)
         axes = [str(axis["name"]) for axis in manifest.get("axes", [])]
-        measures = _load_classes(connection, number, path / "classes.parquet", axes)
+        measures = _load_classes(connection, number, path / "classes.parquet", axes, subject)
         provenance = recipe.get("about") or (manifest if "input" in manifest else None)
-        release = PublishedRelease(number, name, path, manifest, provenance, recipe, zones, measures, thresholds)
+        release = PublishedRelease(
+            number, name, path, manifest, provenance, recipe, zones, measures, thresholds, subject=subject
+        )
         _ = release.thresholds, release.exact_thresholds, release.constraints, release.k, release.mean_weight
         _ = release.total, release.has_boxes, release.axes
         _ = [parse_number(value) for value in manifest["rule"].values()]
@@ -220,22 +224,47 @@ def read_json(path: Path) -> Any:
         raise UnreadableFileError.because(path, error, advice=_DAMAGED) from None
 
 
-def _load_classes(connection: Connection, number: int, path: Path, axes: Sequence[str]) -> tuple[str, ...]:
+def _plain(manifest: dict[str, Any], subject: Subject) -> dict[str, Any]:
+    """Return a manifest with our names of axes and measures, whatever it counts."""
+    parts = ("rule", "published", "unlisted", "quality")
+    return manifest | {name: subject.ours(manifest[name]) for name in parts if manifest.get(name) is not None}
+
+
+def _read_zones(features: Sequence[Mapping[str, Any]], subject: Subject) -> dict[str, list[Zone]]:
+    """Return the zones of each axis; at the other end of a table by one place is the world."""
+    zones: dict[str, list[Zone]] = {subject.column(axis): [] for axis in subject.axes}
+    for feature in features:
+        own = subject.ours(feature["properties"])
+        zones[own["axis"]].append((own, feature.get("geometry")))
+    if subject.place is None:
+        return zones
+    world = {"axis": AXES[1], "id": WORLD, "kind": "place"}
+    return {AXES[0]: zones[subject.place], AXES[1]: [(world, None)]}
+
+
+def _load_classes(
+    connection: Connection, number: int, path: Path, axes: Sequence[str], subject: Subject
+) -> tuple[str, ...]:
     scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     try:
         present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-        wanted = [*AXES, *axes, NAMES[0]]
+        wanted = [*subject.places, *axes, subject.unit]
         if present[: len(wanted)] != wanted:
             raise DamagedReleaseError.because(
                 path, f"has the columns {', '.join(present)} instead of {', '.join(wanted)}, ..."
             )
-        columns = [name if name in present else f"NULL AS {name}" for name in NAMES]
-        connection.execute(
-            f"INSERT INTO classes SELECT {number}, {', '.join([*AXES, attribute_sql(axes), *columns])} FROM {scan}"
-        )
+        published = {name: subject.column(name) for name in NAMES}
+        columns = [quote_name(each) if each in present else f"NULL AS {name}" for name, each in published.items()]
+        selected = ", ".join([*end_columns(subject), attribute_sql(axes), *columns])
+        connection.execute(f"INSERT INTO classes SELECT {number}, {selected} FROM {scan}")
     except duckdb.Error as error:
         raise UnreadableFileError.because(path, error, advice=_DAMAGED) from None
-    return tuple(name for name in NAMES if name in present)
+    return tuple(name for name in NAMES if subject.column(name) in present)
+
+
+def end_columns(subject: Subject) -> list[str]:
+    """Return, in SQL, the two ends of the rows of a release."""
+    return [*map(quote_name, subject.places), *([quote_text(WORLD)] if subject.place is not None else [])]
 
 
 def attribute_sql(axes: Sequence[str]) -> str:
@@ -324,4 +353,4 @@ def finding_on(
     details: tuple[dict[str, Any], ...] = (),
 ) -> Finding:
     """Return a finding about one release."""
-    return Finding(check, (release.name,), message, severity, details)
+    return Finding(check, (release.name,), release.subject.words(message), severity, details)

@@ -64,6 +64,8 @@ class ZonePlaces:
                 cells = properties.get("cells") or properties.get("places") or [properties["id"]]
                 level = properties.get("level", self._levels.get(properties["id"]) if release.bare else None)
                 names = [self.name(cell, level) for cell in cells]
+                if self._hierarchy is not None and properties["id"] == WORLD and level is None:
+                    names = [f"{self._hierarchy.top}:{self._hierarchy.labels(self._hierarchy.top)[0]}"]
                 columns["axis"] += [axis] * len(names)
                 columns["zone"] += [properties["id"]] * len(names)
                 columns["node"] += names

@@ -139,8 +139,10 @@ def anonymize(
         raise OptionConflictError.between(
             "--max-levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
-    if by and method != CUBE_METHOD and was_given(context, "method"):
-        raise InputError(f"--by publishes with {CUBE_METHOD}, not with {method}; leave out --method")
+    spec = how(source)
+    cube = "--by" if by else "--place" if spec.place is not None else None
+    if cube and method != CUBE_METHOD and was_given(context, "method"):
+        raise InputError(f"{cube} publishes with {CUBE_METHOD}, not with {method}; leave out --method")
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
@@ -168,9 +170,9 @@ def anonymize(
         "symmetric": symmetric or None,
     }
     if not was_given(context, "method"):
-        method = CUBE_METHOD if by else method if level is None else ONE_LEVEL
+        method = CUBE_METHOD if cube else method if level is None else ONE_LEVEL
     request = Request(
-        how(source),
+        spec,
         wanted.request,
         method,
         {name: value for name, value in parameters.items() if value is not None},

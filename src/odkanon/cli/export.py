@@ -142,10 +142,12 @@ def _export_matrix(release: Path, output: Path, where: str | None, *, force: boo
     if where is None and not open_release(release).axes:
         raise InputError(f"{release} is not by attribute; choose a format with --to, such as --to gpkg")
     view = save_view(release, output, where, force=force)
-    trips, possible = view.total(), view.total("trips_possible")
+    trips, possible = view.total(), view.total(f"{view.subject.unit}_possible")
     console.add_result(folder=output, pairs=view.table.num_rows, trips=trips, trips_possible=possible)
     pairs = format_count(view.table.num_rows, "pairs of zones", "pair of zones")
     matching = format_count(trips, "trips match", "trip matches")
+    if view.subject.place is not None:
+        pairs, matching = format_count(view.table.num_rows, "zones"), f"{trips:,.0f} {view.subject.unit} match"
     console.print(f"Wrote {output}: {matching}, between {pairs}; up to {possible:,.0f} more might.")
 
 

@@ -30,6 +30,10 @@ OPTIONS = describe_options(
     --within FILE|CELLS|NAME  Read trips with both ends in this area: a GeoJSON outline, H3 cells separated by commas,
         or paris-centre, the five cells of the paper.
     --hierarchy FILE  Use your zones instead of H3: a table leaf, parent, grandparent, ...
+    --place COLUMN  Publish a table by one place instead of two: of this code or cell, or of COLUMN_lat, COLUMN_lon.
+        Implies --method cascade.
+    --unit NAME  With --place: what is counted, such as residents; a column of that name has the counts.
+        [default: records]
     Input: zones and coordinates:
     outlines: --boundaries FILE  With --hierarchy: polygons of the zones, for maps and exports.
     --crs EPSG:CODE  The reference system of coordinates that are not degrees, such as EPSG:32719: x in start_lon and
@@ -52,6 +56,8 @@ OPTIONS = describe_options(
         "within": (str | None, None),
         "hierarchy": (Path | None, None),
         "outlines": (Path | None, None),
+        "place": (str | None, None),
+        "unit": (str | None, None),
         "crs": (str | None, None),
         "since": (str | None, None),
         "until": (str | None, None),

@@ -99,7 +99,7 @@ def show_coverage(release: Release) -> None:
     from odkanon.quality.attribute_coverage import attribute_coverage
 
     table = make_table(
-        "Share of trips by published attribute",
+        release.subject.words("Share of trips by published attribute"),
         ("attribute", "in full", "at least in part"),
         left=("attribute",),
     )

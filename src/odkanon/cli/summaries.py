@@ -27,6 +27,8 @@ def show_release(release: Release) -> None:
         show_input(release.matrix)
     console.print(promise(release), style="bold")
     show_published(release)
+    if release.subject.place is not None:
+        return  # the other measures are of flows
     show_privacy([(release.method, release)])
     summarize_accuracy([(release.method, release)])
     show_utility([(release.method, release)])
@@ -34,21 +36,23 @@ def show_release(release: Release) -> None:
 
 def show_input(od: Matrix) -> None:
     """Print how many rows were read, and why some were rejected."""
-    whole = od.summary
+    whole, subject = od.summary, od.summary.source.subject
     rejected = whole.source.rejected
-    pairs = format_count(whole.pairs, "pairs of places", "pair of places")
-    console.print(
-        f"Read {format_count(whole.source.rows, 'rows')}: {format_count(whole.trips, 'trips')} between {pairs}."
-    )
+    pairs = f"between {format_count(whole.pairs, 'pairs of places', 'pair of places')}"
+    if subject.place is not None:
+        pairs = f"in {format_count(len(od.origins.leaves), 'places', 'place')}"
+    trips = subject.words(format_count(whole.trips, "trips"))
+    console.print(f"Read {format_count(whole.source.rows, 'rows')}: {trips} {pairs}.")
     if od.origins.resolution is not None:
         lat, lon = od.origins.centres
-        console.print(f"They start around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
+        start = "start" if subject.place is None else "are"
+        console.print(f"They {start} around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
-        console.print(f"  rejected {format_count(part.rows, 'rows')} {reason}", style="yellow")
+        console.print(f"  rejected {format_count(part.rows, 'rows')} {subject.words(reason)}", style="yellow")
     if whole.source.lookalikes:
         console.print(
-            f"  {whole.source.lookalikes:,} rows equal another row; they count as trips, because duplicates cannot be "
-            "recognised without a person, a time and coordinates",
+            f"  {whole.source.lookalikes:,} rows equal another row; they count as {subject.unit}, because duplicates "
+            "cannot be recognised without a person, a time and coordinates",
             style="yellow",
         )
 
@@ -56,11 +60,13 @@ def show_input(od: Matrix) -> None:
 def show_published(release: Release) -> None:
     """Print what is published and what is suppressed."""
     share = release.classes.trips.sum() / release.input.trips
-    zones = f"{len(release.origins):,} origin and {format_count(len(release.destinations), 'destination zones')}"
-    console.print(
-        f"Published {format_count(len(release.classes), 'flows')} between {zones}, {share:.1%} of the trips; "
-        f"suppressed {1 - share:.1%}."
+    zones = (
+        f"between {len(release.origins):,} origin and {format_count(len(release.destinations), 'destination zones')}"
     )
+    if release.subject.place is not None:
+        zones = f"in {format_count(len(release.origins), 'zones')}"
+    published = f"Published {format_count(len(release.classes), 'flows')} {zones}, {share:.1%} of the trips"
+    console.print(release.subject.words(f"{published}; suppressed {1 - share:.1%}."))
     if release.companion is not None:
         budget = release.budget
         trips = format_count(release.companion.trips, "trips")

@@ -162,6 +162,7 @@ def load(
         raise InputError("a memory limit applies only to DuckDB; leave it out", option="engine duckdb")
     if engine is None:
         engine = "spark" if spark_master else choose_engine(reading.source, memory_limit=memory_limit)
+    reading.check_attributes(attributes)
     if engine == "memory":
         return spec_to_matrix(reading, attributes=attributes)
     if engine == "spark":
@@ -180,9 +181,9 @@ def load_table(
     attributes: Sequence[AttributeSpec] = (),
 ) -> SqlMatrix:
     """Read an open table into its backend; see `load`."""
-    if reading.detect_kind(table) == "trips":
-        return load_trips(table, reading, attributes)
-    return load_od(table, reading, attributes)
+    load_records = load_trips if reading.detect_kind(table) == "trips" else load_od
+    matrix = load_records(table, reading, attributes)
+    return matrix if reading.place is None else matrix.at_one_place()
 
 
 def open_workspace(matrix: Matrix) -> Workspace:

@@ -18,7 +18,7 @@ from odkanon.model.axes import Axis as Axis
 from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
-from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.hierarchy import Hierarchy, single_point
 
 
 class Matrix(Protocol):
@@ -154,6 +154,11 @@ class ODMatrix(MeasureColumns):
         moved = replace(self.flows, origin=first[self.flows.origin], destination=second[self.flows.destination])
         flows = moved.merge_attributes() if self.axes else moved.merge(moved.origin, moved.destination)[0]
         return replace(self, origins=origins[0], destinations=destinations[0], flows=flows)
+
+    def at_one_place(self) -> ODMatrix:
+        """Return a matrix whose records begin and end at the same place as a table by that place alone."""
+        flows = replace(self.flows, destination=np.zeros_like(self.flows.destination))
+        return replace(self, destinations=single_point(), flows=flows)
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix itself, whose pairs are in memory."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from odkanon.errors import InputError
+from odkanon.model.axes import Subject
 from odkanon.model.measures import MEASURES, MeasureColumns
 
 
@@ -36,6 +37,8 @@ class Source:
     """Number of rows that equal another, if nothing distinguishes duplicates from trips."""
     reading: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The reading options; private, as filters may name people."""
+    subject: Subject = field(default_factory=Subject, compare=False)
+    """What is counted, and by which places."""
 
     def reject(self, reason: str, part: Rejected) -> Source:
         """Return the source with further rejected rows; unchanged if there are none."""

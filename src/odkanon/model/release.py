@@ -15,6 +15,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.assignment import Assignment, Deviation
+from odkanon.model.axes import Subject
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
@@ -276,6 +277,11 @@ class Release(Frozen):
     def parameters(self) -> Mapping[str, Any]:
         """The options of the method, and what it reports."""
         return self.spec.parameters
+
+    @property
+    def subject(self) -> Subject:
+        """What is counted, and by which places."""
+        return self.input.source.subject
 
     @property
     def is_nested(self) -> bool:

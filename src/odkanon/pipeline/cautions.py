@@ -24,7 +24,8 @@ def cautions(result: Release | LinkedReleases) -> list[str]:
         return [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
     if result.refusal:
         return []
-    return [*_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
+    texts = [*_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
+    return [result.subject.words(text) for text in texts]
 
 
 def _few(release: Release) -> list[str]:

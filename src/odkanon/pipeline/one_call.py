@@ -15,7 +15,7 @@ from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, METHODS
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.pipeline.cautions import cautions
-from odkanon.pipeline.request import Request, RuleRequest, Target
+from odkanon.pipeline.request import Request, RuleRequest, Target, place_of
 from odkanon.pipeline.run import run
 from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
 
@@ -212,10 +212,12 @@ def anonymize(
     }
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     attributes = _texts("by", by)
+    given = _input_of(source, options)
+    cube = attributes or place_of(given) is not None
     request = Request(
-        _input_of(source, options),
+        given,
         _rule_request(rule, k, protect, thresholds, max_share, min_destinations),
-        _method_name(method, CUBE_METHOD if attributes else DEFAULT_METHOD if at_level is None else ONE_LEVEL),
+        _method_name(method, CUBE_METHOD if cube else DEFAULT_METHOD if at_level is None else ONE_LEVEL),
         {name: value for name, value in own.items() if value is not None} | dict(parameters or {}),
         by=attributes,
         segments=() if segment is None else _texts("segment", segment),

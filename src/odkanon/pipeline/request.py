@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from odkanon.errors import InvalidValueError
 from odkanon.methods.method_registry import CUBE_METHOD
 from odkanon.model.rule import Rule
+from odkanon.read.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from odkanon.engine.dispatch import EngineName
     from odkanon.model.od import Matrix
-    from odkanon.read.input_spec import InputSpec
 
 DEFAULT_SEGMENT_BUDGET = 0.10
 
@@ -80,10 +80,20 @@ class Request:
     def __post_init__(self) -> None:
         if self.by and self.method != CUBE_METHOD:
             raise InvalidValueError(f"attributes are published with {CUBE_METHOD}, not with {self.method}")
+        if self.place is not None:
+            if self.method != CUBE_METHOD:
+                raise InvalidValueError(f"a table by one place is published with {CUBE_METHOD}, not with {self.method}")
+            if self.segments or self.zones_of or self.after:
+                raise InvalidValueError("a table by one place has no segments, earlier zones or periods; use by")
         if self.by and (self.segments or self.zones_of):
             raise InvalidValueError(
                 "one table by attributes has zones of its own; leave out segments and earlier zones"
             )
+
+    @property
+    def place(self) -> str | None:
+        """The place axis of a table by one place; None for trips."""
+        return place_of(self.input)
 
     @property
     def budget_of_segments(self) -> float:
@@ -94,3 +104,8 @@ class Request:
     def rule_for(self, matrix: Matrix) -> Rule:
         """Return the rule for the matrix that was read."""
         return self.rule if isinstance(self.rule, Rule) else self.rule.rule_for(matrix)
+
+
+def place_of(given: InputSpec | Matrix) -> str | None:
+    """Return the place axis of an input by one place; None for trips."""
+    return (given if isinstance(given, InputSpec) else given.summary.source).subject.place

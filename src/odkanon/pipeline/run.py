@@ -78,7 +78,7 @@ def publish(
         stage(f"writing {folder}")
         save_linked(result, folder, force=force, command=command)
         return result
-    if result.refusal is None and not request.by:
+    if result.refusal is None and not request.by and request.place is None:
         stage("computing what any release of this input could reach at best")
         _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
@@ -107,6 +107,7 @@ def read_earlier(folder: Path) -> Zoning | EarlierRows:
     from odkanon.release_format.names import WHOLE
 
     release = open_release(folder / WHOLE if is_linked_folder(folder) else folder)
+    release.require_flows("a release on earlier zones")
     nested = is_nested(str(release.manifest.get("method"))) and not release.axes
     return EarlierRows.from_saved(release) if nested else zoning_of(release)
 
@@ -132,7 +133,8 @@ def _run_single(request: Request, stage: Stage) -> Release:
     matrix = _load(request, _cube_attributes(request), stage)
     rule = request.rule_for(matrix)
     how = f"with {request.method}" if earlier is None else f"on the zones of {request.zones_of}"
-    stage(f"protecting {matrix.summary.trips:,} trips {', '.join(['by', *request.by]) if request.by else how}")
+    unit = matrix.summary.source.subject.unit
+    stage(f"protecting {matrix.summary.trips:,} {unit} {', '.join(['by', *request.by]) if request.by else how}")
     if earlier is None:
         return run_method(matrix, rule, method=request.method, **request.parameters)
     if isinstance(earlier, EarlierRows):

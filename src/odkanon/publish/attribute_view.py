@@ -6,7 +6,7 @@ A view is computed from published rows only, so it discloses nothing that the cu
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from odkanon.attributes.hierarchies import UNLISTED
 from odkanon.core.arrays import Bools
 from odkanon.core.sql import write_csv
 from odkanon.errors import DamagedReleaseError, InputError, RefusedError, UnknownNameError
-from odkanon.model.axes import AXES
+from odkanon.model.axes import Subject
 from odkanon.model.release import Release
 from odkanon.release_format.contents import classes_table, public_axes
 from odkanon.release_format.folder import SavedRelease, open_release
@@ -54,10 +54,11 @@ class CubeView:
     release: str
     where: str | None
     table: pa.Table
+    subject: Subject = field(default_factory=Subject)
 
-    def total(self, column: str = "trips") -> float:
-        """Return the sum of a column."""
-        return float(self.table.column(column).to_numpy().sum())
+    def total(self, column: str | None = None) -> float:
+        """Return the sum of a column, by default of what is counted."""
+        return float(self.table.column(column or self.subject.unit).to_numpy().sum())
 
     def save(self, folder: str | Path, *, force: bool = False, digest: str | None = None) -> Path:
         """Write the view as CSV and Parquet, with a note of the release that it is from.
@@ -80,15 +81,16 @@ class CubeView:
         return folder
 
     def _about(self, digest: str | None) -> dict[str, Any]:
-        sums = {name: self.total(name) for name in self.table.column_names if name not in AXES}
+        unit, words = self.subject.unit, self.subject.words
+        sums = {name: self.total(name) for name in self.table.column_names if name not in self.subject.places}
         return {
             "release": self.release,
             "release_sha256": digest,
             "where": self.where,
-            "sums": {name: int(value) if name.startswith("trips") else value for name, value in sums.items()},
+            "sums": {name: int(value) if name.startswith(unit) else value for name, value in sums.items()},
             "meaning": {
-                "trips": "trips that certainly match",
-                "trips_possible": "trips of rows with too little detail; between none and all of them match",
+                unit: words("trips that certainly match"),
+                f"{unit}_{POSSIBLE}": words("trips of rows with too little detail; between none and all of them match"),
             },
         }
 
@@ -144,13 +146,15 @@ def view_in_memory(release: Release, where: str | None = None) -> CubeView:
     """Return the trips of an unsaved cube that match a filter; see `view_release`."""
     if release.refusal:
         raise RefusedError.nothing_publishable(release.refusal)
-    return make_view(SavedRelease(release.method, public_axes(release), [], classes_table(release)), where)
+    about = {**release.subject.to_dict(), **public_axes(release)}
+    return make_view(SavedRelease(release.method, about, [], classes_table(release)), where)
 
 
 def make_view(release: SavedRelease, where: str | None = None) -> CubeView:
     """Return the trips of a cube that match a filter; see `view_release`."""
     certain, possible = matching_rows(release, where)
-    columns: dict[str, Any] = {name: release.table.column(name) for name in AXES}
+    places = list(release.subject.places)
+    columns: dict[str, Any] = {name: release.table.column(name) for name in places}
     sums = []
     for measure in release.measures:
         masses = release.table.column(measure).to_numpy()
@@ -158,9 +162,9 @@ def make_view(release: SavedRelease, where: str | None = None) -> CubeView:
             columns[name] = pa.array(np.where(rows, masses, 0).astype(masses.dtype))
             sums.append(name)
     table = pa.table(columns).filter(pa.array(possible))
-    table = table.group_by(list(AXES), use_threads=False).aggregate([(name, "sum") for name in sums])
-    table = table.rename_columns([*AXES, *sums]).sort_by([(axis, "ascending") for axis in AXES])
-    return CubeView(release.name, where, table)
+    table = table.group_by(places, use_threads=False).aggregate([(name, "sum") for name in sums])
+    table = table.rename_columns([*places, *sums]).sort_by([(place, "ascending") for place in places])
+    return CubeView(release.name, where, table, release.subject)
 
 
 def matching_rows(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
@@ -190,7 +194,8 @@ def certain_rows(release: SavedRelease, where: str | None) -> Bools:
     certain, possible = matching_rows(release, where)
     undecided = int(release.measure("trips")[possible & ~certain].sum())
     if undecided:
-        log.warning("up to %s more trips may match; their rows are too coarse and are left out", f"{undecided:,}")
+        unit = release.subject.unit
+        log.warning("up to %s more %s may match; their rows are too coarse and are left out", f"{undecided:,}", unit)
     return certain
 
 

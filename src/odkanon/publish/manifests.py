@@ -13,7 +13,7 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Ints
 from odkanon.core.weights import from_units
 from odkanon.methods.method_registry import METHODS
-from odkanon.model.axes import AXES, Axis
+from odkanon.model.axes import Axis
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.release import Release
@@ -55,13 +55,18 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     """
     if int(release.classes.trips.sum()) < MIN_TRIPS:
         return None
-    sizes = [public_leaves(release, axis) for axis in AXES]
+    sizes = [public_leaves(release, axis) for axis in release.subject.axes]
     quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
         masses = getattr(release.classes, measure)
         g = None
-        if sizes[0] is not None and sizes[1] is not None and len(masses):
-            spread = sizes[0][release.classes.origin] + sizes[1][release.classes.destination]
+        known = [
+            size[getattr(release.classes, axis)]
+            for axis, size in zip(release.subject.axes, sizes, strict=True)
+            if size is not None
+        ]
+        if len(known) == len(sizes) and len(masses):
+            spread = np.sum(known, axis=0)
             g = float(np.sum(spread * (masses / masses.sum())))
         values = from_units(masses, release.input.scale if measure == "weight" else 1)
         of_rows = {
@@ -70,13 +75,13 @@ def public_quality(release: Release) -> dict[str, Any] | None:
             "g": g,
         }
         quality[measure] = {name: None if value is None else _two_digits(value) for name, value in of_rows.items()}
-        compared = _small_groups_negligible(release, measure)
+        compared = release.subject.place is None and _small_groups_negligible(release, measure)
         e = utility(release.input, release, measure=measure).e if compared else None
         quality[measure]["e"] = None if e is None else _hundredths(e)
         if compared and measure in release.accuracy:
             squares = release.accuracy[measure].squares
             quality[measure]["cpc"] = {square.name: _hundredths(square.cpc) for square in squares}
-    return quality
+    return release.subject.published(quality)
 
 
 def _published_k(release: Release, measure: str) -> float:
@@ -161,6 +166,7 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
     published = published_totals(release)
     return {
         "version": __version__,
+        **release.subject.to_dict(),
         "statement": promise(release),
         "input": _input(release),
         "rule": _full_rule(release),
@@ -170,9 +176,9 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
         "published": {**published, "share": published["trips"] / release.input.trips},
         "suppressed": _totals(release, release.suppressed),
         **({} if release.companion is None else {"companion": _totals(release, release.companion)}),
-        "utility": {
-            measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)
-        },
+        "utility": None
+        if release.subject.place is not None
+        else {measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)},
         **(bounds_and_accuracy(release) if with_limit else {"limit": None, "usefulness": None}),
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
         "seconds": round(release.seconds, 6),

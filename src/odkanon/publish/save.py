@@ -136,7 +136,7 @@ def write_public(release: Release, folder: Path, name: str) -> None:
         files=size_and_digest(folder),
     )
     write_json(folder / PACKAGE, package, indent=2)
-    if is_built():
+    if is_built() and release.subject.place is None:  # the page is of flows between two places
         write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)]))
 
 

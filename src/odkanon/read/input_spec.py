@@ -12,14 +12,19 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, get_args
 
+from odkanon.attributes.spec import AttributeSpec, is_formula
 from odkanon.errors import InputError, InvalidValueError
+from odkanon.model.axes import RECORDS, TRIPS, Subject
+from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area, read_area
 from odkanon.read.tables.column_names import (
     ALIASES,
     COORDINATES,
+    ENDS,
     TableContent,
     apply_layout,
+    at_one_place,
     detect_content,
     resolve,
 )
@@ -58,6 +63,8 @@ class ReadOptions(TypedDict, total=False):
     time_format: str | None
     since: str | None
     until: str | None
+    place: str | None
+    unit: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +107,12 @@ class InputSpec:
         published with a release, and show that releases of two periods share no trip.
     decimal, time_format : str, optional
         Format of ambiguous numbers and times; see `odkanon.read.tables.number_formats.NumberFormat`.
+    place : str, optional
+        For tables by one place instead of two: the column of its code or cell, such as ``home``, or the beginning of
+        ``home_lat, home_lon``. It names the column of the release, too.
+    unit : str, optional
+        With ``place``: what is counted, in the plural, such as ``residents``; by default ``records``. A column of that
+        name has how many each row stands for.
     """
 
     source: Any = None
@@ -118,9 +131,12 @@ class InputSpec:
     time_format: str | None = None
     since: str | None = None
     until: str | None = None
+    place: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
+        self._check_subject()
         _ = self.text, self.number_format
         check_timezone(self.timezone)
         check_period(self.since, self.until)
@@ -138,6 +154,30 @@ class InputSpec:
             raise InvalidValueError.expected("kind", "'trips' or 'od'", self.kind)
         if not all(isinstance(each, str) for each in self.filters):
             raise InvalidValueError.expected("where", _EXPECTED["where"][1], self.where)
+
+    def _check_subject(self) -> None:
+        if self.place is None:
+            if self.unit is not None:
+                raise InputError("a unit applies to a table by one place; name the place", option="place COLUMN")
+            return
+        taken = {*COORDINATES, *ENDS} & {*(self.columns or {})}
+        if taken:
+            raise InputError(f"a table by one place has no {min(taken)}; leave out its column", option="column")
+        for what, name, own in (("place", self.place, {TRIPS}), ("unit", self.subject.unit, {"place", *ENDS})):
+            if not name.strip() or is_formula(name) or name in {"weight", *DISTINCT, "any", "axis", *own}:
+                raise InputError(f"a {what} cannot be called {name!r}; choose another name", option=what)
+        if self.place == self.subject.unit:
+            raise InputError(f"place and unit are both called {self.place!r}; name what is counted", option="unit")
+
+    def check_attributes(self, attributes: Sequence[AttributeSpec]) -> None:
+        """Raise if an attribute has the name of the place or of the unit, which are columns of the release."""
+        for name in {each.name for each in attributes} & {self.subject.unit, *self.subject.places}:
+            raise InputError(f"an attribute cannot be called {name!r}: the release has a column of that name")
+
+    @property
+    def subject(self) -> Subject:
+        """What is counted, and by which places."""
+        return Subject() if self.place is None else Subject(self.place, self.unit or RECORDS)
 
     @property
     def name(self) -> str:
@@ -216,7 +256,7 @@ class InputSpec:
 
     def standardize(self, table: SourceTable) -> SourceTable:
         """Return an open table in our layout, with decimal points and ISO times."""
-        table = apply_layout(table)
+        table = apply_layout(table) if self.place is None else at_one_place(table, self.place, self.subject.unit)
         found = resolve(table, self.columns, also=None)
         filtered = {name if name in table.columns else found.get(name) for name in number_names(self.filters)}
         ours = {found[name] for name in (*COORDINATES, "weight", "trips") if name in found}
@@ -275,7 +315,7 @@ class InputSpec:
                 f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
                 "damaged, or contain stray quotes or line ends"
             )
-        source = replace(source, reading=self.to_dict())
+        source = replace(source, reading=self.to_dict(), subject=self.subject)
         if not self.filters:
             return source
         unmatched = source.rejected.get(FILTERED, Rejected(0, 0)).rows
@@ -297,7 +337,9 @@ _EXPECTED: dict[str, tuple[Any, str]] = {
     "where": (str | list | tuple, "a filter or a list of filters"),
     "within": (Area | str | Path, "an Area, or a text for read_area"),
     "resolution": (Integral, "a whole number from 0 to 15"),
-    **dict.fromkeys(("crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until"), _TEXT),
+    **dict.fromkeys(
+        ("crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until", "place", "unit"), _TEXT
+    ),
 }
 
 

@@ -61,8 +61,10 @@ def spec_to_matrix(
     table = spec.open() if table is None else table
     if spec.detect_kind(table) == "trips":
         trips = spec_to_trips(spec, source_columns(attributes), table=table)
-        return count_trips(trips, spec.finest, spec.area, lambda inside: table_to_axes(inside.table, attributes))
-    return _od_table_to_matrix(spec, attributes, table)
+        matrix = count_trips(trips, spec.finest, spec.area, lambda inside: table_to_axes(inside.table, attributes))
+    else:
+        matrix = _od_table_to_matrix(spec, attributes, table)
+    return matrix if spec.place is None else matrix.at_one_place()
 
 
 def _od_table_to_matrix(spec: InputSpec, attributes: Sequence[AttributeSpec], table: SourceTable) -> ODMatrix:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from odkanon._version import __version__
 from odkanon.core.arrays import Codes, group_sum
 from odkanon.core.weights import from_units
-from odkanon.model.axes import AXES, Axis
+from odkanon.model.axes import Axis
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.model.release import Release
 from odkanon.release_format.datapackage import AT_CAP_MEANING
@@ -33,18 +33,19 @@ _NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so ma
 def classes_table(release: Release) -> pa.Table:
     """Return the published classes as a table: ``origin, destination``, attributes, and every known measure.
 
-    Nested rows also have ``at_cap``, which follows from the rows: whether a row lists *at least* so many trips.
+    A table by one place has that instead of origin and destination, and its unit instead of trips. Nested rows also
+    have ``at_cap``, which follows from the rows: whether a row lists *at least* so many trips.
     """
-    classes = release.classes
+    classes, subject = release.classes, release.subject
+    ends = {subject.column(axis): axis_zones(release, axis) for axis in subject.axes}
     columns: dict[str, Any] = {
-        "origin": pa.array(release.origins.ids[classes.origin].tolist(), pa.string()),
-        "destination": pa.array(release.destinations.ids[classes.destination].tolist(), pa.string()),
+        name: pa.array(zones.ids[code].tolist(), pa.string()) for name, (zones, code) in ends.items()
     }
     columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.attributes.items()}
     for measure in MEASURES:
         masses = getattr(classes, measure)
         if masses is not None:
-            columns[measure] = from_units(masses, classes.scale) if measure == "weight" else masses
+            columns[subject.column(measure)] = from_units(masses, classes.scale) if measure == "weight" else masses
     if classes.at_cap is not None:
         columns[AT_CAP] = pa.array(classes.at_cap)
     return pa.table(columns)
@@ -52,7 +53,9 @@ def classes_table(release: Release) -> pa.Table:
 
 def zones_geojson(release: Release) -> dict[str, Any]:
     """Return every zone of both axes as GeoJSON, with its published totals."""
-    features = [feature for axis in AXES for feature in _features(release, *axis_zones(release, axis), axis)]
+    features = [
+        feature for axis in release.subject.axes for feature in _features(release, *axis_zones(release, axis), axis)
+    ]
     return {"type": "FeatureCollection", "features": features}
 
 
@@ -65,7 +68,8 @@ def axis_zones(release: Release, axis: Axis) -> tuple[Zones, Codes]:
 
 def leaf_counts(release: Release) -> dict[str, dict[str, list[int] | None]]:
     """Return the numbers of observed leaves of the zones of each axis, in the order of ``zones.geojson``; private."""
-    leaves = {axis: axis_zones(release, axis)[0].leaves for axis in AXES}
+    subject = release.subject
+    leaves = {subject.column(axis): axis_zones(release, axis)[0].leaves for axis in subject.axes}
     return {axis: {"leaves": None if own is None else own.tolist()} for axis, own in leaves.items()}
 
 
@@ -75,12 +79,14 @@ def _features(release: Release, zones: Zones, zone_of_class: Codes, axis: Axis) 
         masses = getattr(release.classes, measure)
         if masses is not None:
             summed = group_sum(zone_of_class, len(zones), masses)
-            totals[measure] = from_units(summed, release.classes.scale) if measure == "weight" else summed
+            totals[release.subject.column(measure)] = (
+                from_units(summed, release.classes.scale) if measure == "weight" else summed
+            )
     return [
         {
             "type": "Feature",
             "properties": {
-                "axis": axis,
+                "axis": release.subject.column(axis),
                 **zones.describe(zone),
                 **{name: values[zone].item() for name, values in totals.items()},
             },
@@ -102,25 +108,30 @@ def make_manifest(
     quality : mapping or None
         Publishable quality metrics; None where there are none.
     """
-    matrix = release.matrix
+    matrix, subject = release.matrix, release.subject
     return {
         "format": FORMAT,
         "version": __version__,
+        **subject.to_dict(),
         "statement": promise(release),
-        "rule": public_rule(publishable_rule(release)),
+        "rule": subject.published(public_rule(publishable_rule(release))),
         "method": release.method,
         "parameters": dict(parameters),
         "resolution": None if matrix is None else matrix.origins.resolution,
-        "zones": {axis: _zone_shapes(axis_zones(release, axis)[0]) for axis in AXES},
+        "zones": {subject.column(axis): _zone_shapes(axis_zones(release, axis)[0]) for axis in subject.axes},
         **public_axes(release),
         **_period(release),
-        "published": published_totals(release),
-        "unlisted": {"at_most_trips": at_most_unlisted(release)},
+        "published": subject.published(published_totals(release)),
+        "unlisted": subject.published({"at_most_trips": at_most_unlisted(release)}),
         "quality": quality,
         "units": {
-            "trips": _TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT,
-            **({"weight": "sum of the weights of these trips"} if release.classes.weight is not None else {}),
-            **({} if release.classes.at_cap is None else {AT_CAP: AT_CAP_MEANING}),
+            subject.unit: subject.words(_TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT),
+            **(
+                {"weight": subject.words("sum of the weights of these trips")}
+                if release.classes.weight is not None
+                else {}
+            ),
+            **({} if release.classes.at_cap is None else {AT_CAP: subject.words(AT_CAP_MEANING)}),
             "area_km2": "square kilometres",
         },
     }
@@ -179,8 +190,7 @@ def published_totals(release: Release) -> dict[str, Any]:
     classes = release.classes
     totals: dict[str, Any] = {
         "classes": len(classes),
-        "origins": len(release.origins),
-        "destinations": len(release.destinations),
+        **{f"{axis}s": len(axis_zones(release, axis)[0]) for axis in release.subject.axes},
         "trips": int(classes.trips.sum()),
     }
     if classes.weight is not None:

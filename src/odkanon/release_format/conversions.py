@@ -90,8 +90,9 @@ class FlowTable:
         return f"FlowTable({format_count(len(self), 'flows')}: {', '.join(self.table.column_names)})"
 
     def _repr_html_(self) -> str:
-        order = [("trips", "descending"), ("origin", "ascending"), ("destination", "ascending")]
         names = self.table.column_names
+        counted = next(field.name for field in self.table.schema if pa.types.is_integer(field.type))
+        order = [(counted, "descending"), *((name, "ascending") for name in names[: names.index(counted)])]
         header = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_text(row[name]))}</td>" for name in names) + "</tr>"

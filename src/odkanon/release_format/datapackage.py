@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from odkanon.model.axes import Subject
 from odkanon.model.measures import AT_CAP, DISTINCT
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 from odkanon.zoning.spherical_geometry import list_polygons
@@ -48,6 +49,17 @@ _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
 """What columns mean where rows lie in each other."""
 
 _ATTRIBUTE = ("string", "What kind of trips; any where that was given up")
+_PLACE = ("string", "Zone of the trips; an id of zones.geojson")
+
+
+def describe_columns(subject: Subject, columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the type and the meaning of the columns of a release."""
+    known = COLUMNS | (_NESTED_COLUMNS if AT_CAP in columns else {})
+    if subject.place is not None:
+        known = known | {"origin": _PLACE}
+    described = {subject.column(name): meaning for name, meaning in known.items()}
+    found = {name: described.get(name, _ATTRIBUTE) for name in columns}
+    return {name: (kind, subject.words(meaning)) for name, (kind, meaning) in found.items()}
 
 
 def describe_package(
@@ -93,16 +105,25 @@ def describe_package(
     >>> package["name"], package["resources"][0]["schema"]["fields"][2]["constraints"]["minimum"]
     ('paris-2024', 10)
     """
-    rule = manifest["rule"]
-    described = [_resource(file, *files[file], columns=columns, rule=rule) for file in RESOURCES if file in files]
+    rule, subject = manifest["rule"], Subject.from_dict(manifest)
+    meanings = describe_columns(subject, columns)
+    described = [
+        _resource(file, *files[file], subject=subject, columns=meanings, rule=rule)
+        for file in RESOURCES
+        if file in files
+    ]
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": _slug(name),
-        "title": f"Origin-destination matrix: {name}",
+        "title": f"Origin-destination matrix: {name}"
+        if subject.place is None
+        else f"{subject.unit} by {subject.place}: {name}",
         "description": str(manifest["statement"]),
-        "keywords": ["origin-destination", "mobility", "k-anonymity"],
-        "method": {"name": str(manifest["method"]), **method},
-        "promise": {measure: rule[measure] for measure in COLUMNS if measure in rule},
+        "keywords": ["origin-destination", "mobility", "k-anonymity"]
+        if subject.place is None
+        else [subject.unit, "k-anonymity"],
+        "method": {"name": str(manifest["method"]), **{part: subject.words(text) for part, text in method.items()}},
+        "promise": {measure: rule[measure] for measure in map(subject.column, COLUMNS) if measure in rule},
         "resources": described,
     }
     extent = _extent(zones)
@@ -119,8 +140,16 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "release"
 
 
-def _resource(file: str, size: int, digest: str, *, columns: Sequence[str], rule: Mapping[str, Any]) -> dict[str, Any]:
-    name, file_format, media_type, title = RESOURCES[file]
+def _resource(
+    file: str,
+    size: int,
+    digest: str,
+    *,
+    subject: Subject,
+    columns: Mapping[str, tuple[str, str]],
+    rule: Mapping[str, Any],
+) -> dict[str, Any]:
+    name, file_format, media_type, title = (subject.words(text) for text in RESOURCES[file])
     resource: dict[str, Any] = {
         "name": name,
         "title": title,
@@ -135,15 +164,13 @@ def _resource(file: str, size: int, digest: str, *, columns: Sequence[str], rule
         return resource | {"type": "file"}
     if file_format != "csv":
         return resource
-    meanings = {**COLUMNS, **(_NESTED_COLUMNS if AT_CAP in columns else {})}
-    fields = [_field(column, meanings.get(column, _ATTRIBUTE), rule) for column in columns]
-    key = [column for column in columns if meanings.get(column, _ATTRIBUTE)[0] == "string"]
+    fields = [_field(column, *meaning, rule) for column, meaning in columns.items()]
+    key = [column for column, (kind, _) in columns.items() if kind == "string"]
     schema = {"fields": fields, "primaryKey": key, "missingValues": [""]}
     return resource | {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema}
 
 
-def _field(column: str, described: tuple[str, str], rule: Mapping[str, Any]) -> dict[str, Any]:
-    field_type, meaning = described
+def _field(column: str, field_type: str, meaning: str, rule: Mapping[str, Any]) -> dict[str, Any]:
     constraints: dict[str, Any] = {"required": True}
     # Thresholds on weight are left out: they were rounded to decimals.
     if field_type == "integer" and column in rule:

@@ -17,7 +17,7 @@ from odkanon.core.arrays import Ints
 from odkanon.core.parsing import parse_json
 from odkanon.core.paths import plain
 from odkanon.errors import DamagedReleaseError, InputError
-from odkanon.model.axes import AXES
+from odkanon.model.axes import AXES, Subject
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
 from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, ZONES, read_guarded_csv
@@ -55,14 +55,28 @@ class SavedRelease:
     features : list of dict
         The zones of both axes as GeoJSON features.
     table : pyarrow.Table
-        ``origin, destination``, the attributes of a cube, ``trips`` and the other published measures; of nested rows
-        also ``at_cap``: whether there are *at least* so many trips.
+        ``origin, destination``, the attributes of a cube, ``trips`` and the other published measures; of a table by
+        one place, that place and its unit instead. Nested rows also have ``at_cap``: whether there are *at least* so
+        many.
     """
 
     name: str
     manifest: dict[str, Any]
     features: list[dict[str, Any]]
     table: pa.Table
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is counted, and by which places."""
+        return Subject.from_dict(self.manifest)
+
+    def require_flows(self, purpose: str) -> None:
+        """Raise for a table by one place, which has no flows."""
+        if self.subject.place is not None:
+            raise InputError(
+                f"{purpose} shows flows between two places; {self.name} counts {self.subject.unit} by "
+                f"{self.subject.place} only"
+            )
 
     @property
     def flows(self) -> FlowTable:
@@ -76,15 +90,16 @@ class SavedRelease:
 
     def measure(self, name: str) -> Floats:
         """Return a measure of each flow."""
-        if name not in self.table.column_names:
-            known = ", ".join(each for each in self.table.column_names if each in MEASURES)
+        column = self.subject.column(name)
+        if column not in self.table.column_names:
+            known = ", ".join(each for each in map(self.subject.column, MEASURES) if each in self.table.column_names)
             raise InputError(f"the release {self.name} has no {name}; choose from {known}")
-        return np.asarray(self.table.column(name).to_numpy(), dtype=np.float64)
+        return np.asarray(self.table.column(column).to_numpy(), dtype=np.float64)
 
     @property
     def measures(self) -> list[str]:
         """The published measures that are additive; numbers of persons are not."""
-        return [name for name in ADDITIVE if name in self.table.column_names]
+        return [name for name in map(self.subject.column, ADDITIVE) if name in self.table.column_names]
 
     @property
     def axes(self) -> list[str]:
@@ -95,9 +110,10 @@ class SavedRelease:
         """Return the flows of a cube summed over its attributes, one for each pair of zones."""
         if not self.axes:
             return self
-        sums = self.table.group_by(list(AXES), use_threads=False).aggregate([(name, "sum") for name in self.measures])
-        sums = sums.rename_columns([*AXES, *self.measures])
-        return replace(self, table=sums.sort_by([(axis, "ascending") for axis in AXES]))
+        places = list(self.subject.places)
+        sums = self.table.group_by(places, use_threads=False).aggregate([(name, "sum") for name in self.measures])
+        sums = sums.rename_columns([*places, *self.measures])
+        return replace(self, table=sums.sort_by([(place, "ascending") for place in places]))
 
     def axis_features(self, axis: str) -> list[dict[str, Any]]:
         """Return the zones of one axis as GeoJSON features."""
@@ -175,7 +191,7 @@ def open_release(folder: str | Path) -> SavedRelease:
     if (folder / INDEX).is_file():
         raise InputError(f"{folder} holds several releases; give one of them, such as {folder / WHOLE}")
     manifest, features = _read_json(folder / MANIFEST), _read_json(folder / ZONES).get("features")
-    table = _read_flows(folder, _attribute_names(manifest, folder))
+    table = _read_flows(folder, _attribute_names(manifest, folder), Subject.from_dict(manifest))
     release = SavedRelease(folder.resolve().name, manifest, features if isinstance(features, list) else [], table)
     _check_zones(release, folder)
     return release
@@ -223,7 +239,7 @@ def with_zones_from(release: SavedRelease, others: Sequence[SavedRelease]) -> Sa
     zones = {(zone["properties"]["axis"], zone["properties"]["id"]): zone for zone in release.features}
     for zone in (zone for other in others for zone in other.features):
         own = zone["properties"]
-        empty = {name: 0 if name in ADDITIVE else value for name, value in own.items()}
+        empty = {name: 0 if name in release.measures else value for name, value in own.items()}
         zones.setdefault((own["axis"], own["id"]), {**zone, "properties": empty})
     return release if len(zones) == len(release.features) else replace(release, features=list(zones.values()))
 
@@ -254,16 +270,17 @@ def _attribute_names(manifest: dict[str, Any], folder: Path) -> list[str]:
         raise DamagedReleaseError.because(folder / MANIFEST, f"has incomplete axes ({error})", advice=_RESAVE) from None
 
 
-def _read_flows(folder: Path, attributes: list[str]) -> pa.Table:
+def _read_flows(folder: Path, attributes: list[str], subject: Subject) -> pa.Table:
     path = next((folder / name for name in (PARQUET, CSV) if (folder / name).exists()), None)
     if path is None:
         raise DamagedReleaseError.because(folder, f"has neither {PARQUET} nor {CSV}", advice=_RESAVE)
-    types = dict.fromkeys([*AXES, *attributes], pa.string()) | dict.fromkeys(MEASURES, pa.int64())
+    types = dict.fromkeys([*subject.places, *attributes], pa.string())
+    types |= dict.fromkeys(map(subject.column, MEASURES), pa.int64())
     types |= {"weight": pa.float64(), AT_CAP: pa.bool_()}
     try:
         # Not read as a dataset, which would take a folder named sex=Woman for a column.
         table = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_guarded_csv(path, types)
-        missing = [name for name in (*AXES, *attributes, "trips") if name not in table.column_names]
+        missing = [name for name in (*subject.places, *attributes, subject.unit) if name not in table.column_names]
         if missing:
             raise DamagedReleaseError.because(path, f"lacks the column(s) {', '.join(missing)}", advice=_RESAVE)
         known = [name for name in types if name in table.column_names]
@@ -279,14 +296,14 @@ def _check_zones(release: SavedRelease, folder: Path) -> None:
     """Raise unless every zone has an id, unique on its axis, and every flow is between known zones."""
     path = folder / ZONES
     try:
-        ids: dict[str, list[str]] = {axis: [] for axis in AXES}
+        ids: dict[str, list[str]] = {place: [] for place in release.subject.places}
         for zone in release.features:
             ids[zone["properties"]["axis"]].append(zone["properties"]["id"])
             _check_outline(zone.get("geometry"))
         distinct = {axis: set(own) for axis, own in ids.items()}
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DamagedReleaseError.because(path, f"has an invalid zone ({error})", advice=_RESAVE) from None
-    for axis in AXES:
+    for axis in release.subject.places:
         if len(distinct[axis]) < len(ids[axis]) or not all(isinstance(zone, str) for zone in ids[axis]):
             problem = f"names an {axis} zone twice, or not in text"
             raise DamagedReleaseError.because(path, problem, advice=_RESAVE)

@@ -74,7 +74,8 @@ def _threshold_phrase(measure: str, value: float) -> str:
 
 def promise(release: Release) -> str:
     """Return the statement of a release: its rule, and what its rows imply where they nest."""
-    stated = statement(publishable_rule(release))
+    words = release.subject.words
+    stated = words(statement(publishable_rule(release)))
     if not release.is_nested:
         return stated
     safe = release.parameters.get("implications") == "safe"
@@ -85,7 +86,7 @@ def promise(release: Release) -> str:
         implied = NO_BOX
     else:
         implied = "Whoever knows the method can work out smaller groups from several rows."
-    return f"{stated} {lists} {implied}"
+    return words(f"{stated} {lists} {implied}")
 
 
 def linked_promise(whole: Release) -> str:

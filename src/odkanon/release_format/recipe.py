@@ -15,7 +15,6 @@ from odkanon._version import __version__
 from odkanon.core.atomic_write import pending
 from odkanon.core.parsing import parse_json
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
-from odkanon.model.axes import AXES
 from odkanon.release_format.folder import SavedRelease, open_release
 from odkanon.release_format.names import INDEX, MANIFEST, PACKAGE, PAGE, sha256
 
@@ -171,7 +170,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def with_leaf_counts(features: Sequence[dict[str, Any]], zones: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return zones with the numbers of their observed leaves, which only the steward knows."""
-    left = {axis: iter(zones[axis]["leaves"] or ()) for axis in AXES}
+    left = {axis: iter(own["leaves"] or ()) for axis, own in zones.items()}
     return [
         {**feature, "properties": {**own, "leaves": next(left[own["axis"]], None)}}
         for feature in features

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.parsing import parse_json
-from odkanon.core.sql import literal
+from odkanon.core.sql import literal, quote_name, quote_text
 from odkanon.errors import UnsafeReleaseError
-from odkanon.model.axes import AXES
+from odkanon.model.axes import Subject
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.release import Release
 from odkanon.release_format.contents import classes_table
@@ -50,33 +50,34 @@ def verify_written(
         if not found.cast(expected.schema).equals(expected):
             raise _mismatch(file, "the flows")
     _verify_rule(release, parquet)
-    _verify_zones(connection, folder, expected)
+    _verify_zones(connection, folder, expected, release.subject)
     _verify_manifest(manifest, folder)
 
 
 def _verify_rule(release: Release, rows: pa.Table) -> None:
     rule, scale = release.rule, release.classes.scale
     # Unpublished numbers of contributors cannot be read back; release.check() has checked them.
+    subject = release.subject
     for measure in (name for name in rule.measures if name not in release.classes.min_contributors):
-        masses = np.asarray(rows.column(measure).to_numpy(), dtype=np.float64)
+        masses = np.asarray(rows.column(subject.column(measure)).to_numpy(), dtype=np.float64)
         units = np.rint(masses * scale) if measure == "weight" else masses
         if np.any(units < rule.units(measure, scale)):
             raise _mismatch(PARQUET, f"a flow below {rule}")
-    origin = pc.dictionary_encode(rows.column("origin")).combine_chunks().indices.to_numpy()
+    origin = pc.dictionary_encode(rows.column(subject.column("origin"))).combine_chunks().indices.to_numpy()
     if not rule.with_destinations(origin, np.ones(len(origin), dtype=bool)).all():
         raise _mismatch(PARQUET, f"an origin that violates {rule}")
 
 
-def _verify_zones(connection: duckdb.DuckDBPyConnection, folder: Path, expected: pa.Table) -> None:
+def _verify_zones(connection: duckdb.DuckDBPyConnection, folder: Path, expected: pa.Table, subject: Subject) -> None:
     """Compare the zones with the ends of the flows: each one once, with the sum of its flows."""
-    measures = [measure for measure in ADDITIVE if measure in expected.column_names]
-    columns = ", ".join(f"(p->>'$.{measure}')::DOUBLE AS {measure}" for measure in measures)
+    measures = [name for name in map(subject.column, ADDITIVE) if name in expected.column_names]
+    columns = ", ".join(f"(p->{quote_text(name)})::DOUBLE AS {quote_name(name)}" for name in measures)
     query = (
         f"SELECT p->>'$.axis' AS axis, p->>'$.id' AS id, {columns} FROM (SELECT unnest(json_extract(content, "
         f"'$.features[*].properties')) AS p FROM read_text({literal(folder / ZONES)}))"
     )
     zones = connection.sql(query).to_arrow_table()
-    for axis in AXES:
+    for axis in subject.places:
         ends = pc.dictionary_encode(expected.column(axis)).combine_chunks()
         order = pc.sort_indices(ends.dictionary)
         here = zones.filter(pc.equal(zones.column("axis"), axis)).sort_by("id")

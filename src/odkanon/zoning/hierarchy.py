@@ -261,6 +261,11 @@ def level_cut(tree: Hierarchy, level: int) -> Cut:
     return cut_at(tree, np.full(len(tree.leaves), level, dtype=np.int8))
 
 
+def single_point() -> Hierarchy:
+    """Return the tree of an axis with a single place, in which all records are."""
+    return Hierarchy((np.array(["world"]),), (np.zeros(1, dtype=np.int64),))
+
+
 def h3_hierarchy(cells: Cells) -> Hierarchy:
     """Return the H3 hierarchy over the distinct cells of an array, all of one resolution.
 

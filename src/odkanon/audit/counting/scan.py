@@ -16,10 +16,10 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.core.paths import plain
-from odkanon.core.sql import quote_text
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.tables.column_names import detect_content, find_layout, resolve
+from odkanon.read.tables.column_names import detect_content, find_layout, place_columns, resolve
 
 _CHUNK = 1 << 20
 
@@ -49,6 +49,11 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
         query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
         connection.register("opened", table.connection.sql(query).to_arrow_table())
         sql, digest = "opened", table.sha256
+    if source.place is not None and sql != "opened":
+        raw = Scan(sql, _described(connection, sql, source.name), source.name, digest, {}, "od")
+        added = place_columns(raw, source.place, source.subject.unit)
+        own = [quote_name(name) for name in raw.columns if name not in added]
+        sql = f"(SELECT {', '.join([*own, *(f'{each} AS {name}' for name, each in added.items())])} FROM {sql})"
     scan = Scan(sql, _described(connection, sql, source.name), source.name, digest, {}, "od")
     found = resolve(scan, source.columns, also=None)
     kind = source.kind or ("od" if source.tree is not None else detect_content(scan, found))

@@ -11,7 +11,7 @@ import numpy as np
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Ints
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
-from odkanon.engine.sql.backend import Backend, Relation, StoredTable
+from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query
 from odkanon.engine.sql.engine import SqlEngine, TableAxis, axis_columns, int_column, sum_bigint
 from odkanon.engine.sql.residual import SqlResidual, sql_residual
 from odkanon.errors import InputError
@@ -19,7 +19,7 @@ from odkanon.model.flows import Contributions, Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.read.person_ids import contributor_numbers
-from odkanon.zoning.hierarchy import Hierarchy
+from odkanon.zoning.hierarchy import Hierarchy, single_point
 
 _BYTES_PER_PAIR = 64
 """Memory for a pair while a method works on it, roughly; a contribution takes a third of it."""
@@ -55,6 +55,25 @@ class SqlMatrix:
         """Return the matrix over other trees of the same leaves, each given with the old positions of its leaves."""
         keys = self.keys[0][origins[1]], self.keys[1][destinations[1]]
         return replace(self, origins=origins[0], destinations=destinations[0], keys=keys)
+
+    def at_one_place(self) -> SqlMatrix:
+        """Return a matrix whose records begin and end at the same place as a table by that place alone."""
+        names = [name for name in axis_columns(len(self.axes)) if name != AXES[1]]
+        masses = ["trips"] if self.scale is None else ["trips", "weight"]
+
+        def point(columns: Sequence[str]) -> str:
+            return f"SELECT 0 AS {AXES[1]}, {', '.join([*names, *columns])} FROM"
+
+        return replace(
+            self,
+            destinations=single_point(),
+            keys=(self.keys[0], np.zeros(1, dtype=np.int64)),
+            pairs=store_query(self.backend, f"{point(['pairs', *masses])} {self.pairs}"),
+            contributions={
+                name: Subquery(f"{point(['contributor', *masses])} {each} v", each)
+                for name, each in self.contributions.items()
+            },
+        )
 
     @property
     def scale(self) -> int | None:

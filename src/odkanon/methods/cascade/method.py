@@ -145,7 +145,7 @@ def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp)
     if spec.budget is not None:
         published = within_budget(rolled_up, spec.budget, spec.budget.allowance(od.summary))
     if not published.any():
-        return work.refuse(spec, _refusal(rolled_up, spec))
+        return work.refuse(spec, od.summary.source.subject.words(_refusal(rolled_up, spec)))
     nested = replace(rolled_up.nested(published), axes=od.axes)
     return work.nested_release(spec, nested)
 

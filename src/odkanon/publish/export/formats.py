@@ -96,7 +96,9 @@ class _Export:
         if self.onto is not None:
             return self._write(output, self.files, partial(self._write_onto, folder))
         check_export(output, self.files, force=self.force)
-        release = with_zones_from(open_release(folder), [open_release(each) for each in self.zones])
+        release = open_release(folder)
+        release.require_flows(f"the format {self.to}")
+        release = with_zones_from(release, [open_release(each) for each in self.zones])
         if self.where is not None:
             release = replace(release, table=release.table.filter(certain_rows(release, self.where)))
         if self.to == "flowmap":

@@ -134,6 +134,7 @@ def release_onto(
         For a cube, a filter of rows; see `odkanon.publish.attribute_view.certain_rows`.
     """
     release = open_release(folder)
+    release.require_flows("a matrix on other zones")
     selected = certain_rows(release, where)
     names, outlines, outline = _outlines(release)
     shares = zone_shares(outlines, polygons.shapes, weights)

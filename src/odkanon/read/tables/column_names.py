@@ -269,6 +269,34 @@ def _mds_trips(table: SourceTable, columns: Mapping[str, str]) -> SourceTable:
     return _with_columns(table, added, ())
 
 
+def at_one_place(table: SourceTable, place: str, unit: str) -> SourceTable:
+    """Return a table of records with one place each as one whose records begin and end there; see `place_columns`."""
+    return _with_columns(table, place_columns(table, place, unit), ())
+
+
+def place_columns(table: NamedColumns, place: str, unit: str) -> dict[str, str]:
+    """Return the SQL of our columns for records with one place: a code, or the coordinates ``PLACE_lat, PLACE_lon``.
+
+    A column with the name of the unit has how many there are in each row.
+    """
+    lower = {name.lower(): quote_name(name) for name in table.columns}
+    counted = {"trips": lower[unit.lower()]} if unit.lower() in lower else {}
+    if place.lower() in lower:
+        return dict.fromkeys(ENDS, lower[place.lower()]) | counted
+    degrees = [
+        next((name for part in parts if (name := f"{place}_{part}".lower()) in lower), None) for parts in _DEGREES
+    ]
+    if None in degrees:
+        raise ColumnNotFoundError.from_missing(
+            table.name, place, table.columns, purpose=f"(nor {place}_lat and {place}_lon)"
+        )
+    lat, lon = (lower[str(name)] for name in degrees)
+    return dict(zip(COORDINATES, (lat, lon, lat, lon), strict=True)) | counted
+
+
+_DEGREES = (("lat", "latitude", "y"), ("lon", "lng", "longitude", "x"))
+
+
 def _with_columns(table: SourceTable, added: Mapping[str, str], checks: tuple[RowCheck, ...]) -> SourceTable:
     """Return a table with further columns; it keeps its own, which filters may name."""
     own = [quote_name(name) for name in table.columns if name not in added]
