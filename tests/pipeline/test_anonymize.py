@@ -93,7 +93,7 @@ def test_segments_give_linked_releases(tmp_path: Path) -> None:
 def test_a_cube_has_its_attribute_as_a_column() -> None:
     cube = anonymize(SURVEY, resolution=6, by="mode", protect="persons")
     assert cube.method == "cascade"
-    assert cube.to_arrow().column_names == ["origin", "destination", "mode", "trips", "weight"]
+    assert cube.to_arrow().column_names == ["origin", "destination", "mode", "trips", "weight", "at_cap"]
 
 
 def test_weights_are_in_their_own_unit(release: Release) -> None:

@@ -41,7 +41,7 @@ def table_of(source: Any = PEOPLE, **options: Any) -> Release:
 def test_rows_are_counts_by_place_and_add_up() -> None:
     release = table_of()
     table = release.to_arrow()
-    assert table.column_names == ["home", *BY, "residents", "weight"]
+    assert table.column_names == ["home", *BY, "residents", "weight", "at_cap"]
     assert min(table.column("residents").to_pylist()) >= 5
     assert sum(table.column("residents").to_pylist()) + release.suppressed.trips == PEOPLE.num_rows
     assert release.suppressed.trips < 0.02 * PEOPLE.num_rows
@@ -167,5 +167,5 @@ def test_trips_are_unchanged_by_a_place_of_their_own() -> None:
     starts = pa.table({"at_lat": survey["start_lat"], "at_lon": survey["start_lon"]})
     release = anonymize(starts, place="at", unit="starts", resolution=8)
     assert isinstance(release, Release)
-    assert release.to_arrow().column_names == ["at", "starts"]
+    assert release.to_arrow().column_names == ["at", "starts", "at_cap"]
     assert release.to_arrow().column("starts").to_numpy().sum() > 0.99 * starts.num_rows

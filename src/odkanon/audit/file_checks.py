@@ -23,6 +23,8 @@ from odkanon.audit.release_reader import (
 from odkanon.core.sql import quote_name, quote_text
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
+AT_CAP = "at_cap"
+"""Of nested rows: whether there are at least so many trips."""
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "datapackage.json", PAGE)
 """The files of a release."""
@@ -51,12 +53,16 @@ def check_files(connection: Connection, release: PublishedRelease) -> list[Findi
 
 def _check_columns(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Find columns that are not part of a release."""
-    scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
-    columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-    known = (*release.subject.places, *release.axes, *map(release.subject.column, NAMES))
-    more = [name for name in columns if name not in known]
+    known = (*release.subject.places, *release.axes, *map(release.subject.column, NAMES), AT_CAP)
+    more = [name for name in _columns(connection, release) if name not in known]
     text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
     return [finding_on("files", release, text)] if more else []
+
+
+def _columns(connection: Connection, release: PublishedRelease) -> list[str]:
+    """Return the columns of classes.parquet."""
+    scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
+    return [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
 
 
 def _check_manifest(release: PublishedRelease) -> list[Finding]:
@@ -137,6 +143,7 @@ def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Find
     """Compare classes.csv with classes.parquet, flow by flow."""
     subject = release.subject
     names = [*subject.places, *release.axes, *map(subject.column, release.measures)]
+    names += [name for name in _columns(connection, release) if name == AT_CAP]
     path = release.folder / "classes.csv"
     if _header(path) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]

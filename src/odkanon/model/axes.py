@@ -83,7 +83,14 @@ class Subject:
         if self.place is None:
             return text
         one = self.unit[:-1] if self.unit.endswith("s") else self.unit
-        words = {TRIPS: self.unit, "Trips": self.unit.capitalize(), "trip": one, **_WORDS, "origin": self.place, "origin or destination": self.place}
+        words = {
+            TRIPS: self.unit,
+            "Trips": self.unit.capitalize(),
+            "trip": one,
+            **_WORDS,
+            "origin": self.place,
+            "origin or destination": self.place,
+        }
         text = text.replace(" -> world", "")  # the only zone of the other end
         pattern = "|".join(rf"\b{word}\b" for word in sorted(words, key=len, reverse=True))
         return re.sub(pattern, lambda found: words[found[0]], text)
