@@ -111,6 +111,10 @@ class Grouping:
             return group_sum(self.number, self.count, values)
         return np.add.reduceat(values if self.order is None else values[self.order], self.starts)
 
+    def merge(self, *values: Ints) -> tuple[Ints, list[Ints]]:
+        """Return one row of each group, and the exact sums of some columns."""
+        return self.first(), [self.sum(each) for each in values]
+
     def first(self) -> Ints:
         """Return one row of each group."""
         if self.starts is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -44,6 +45,11 @@ def quote_text(text: str) -> str:
 def quote_name(name: str) -> str:
     """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def quote_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the SQL identifier of each name."""
+    return {name: quote_name(name) for name in names}
 
 
 def write_csv(

@@ -57,7 +57,7 @@ class MergeOrder:
         order = np.lexsort((np.concatenate(tree.id_ranks[1:]), level, np.concatenate(masses[1:])))
         rank = np.empty(len(order), dtype=np.int32)
         rank[order] = np.arange(len(order))
-        gone = np.concatenate([tree.children(at) for at in levels])[order] - 1
+        gone = np.concatenate([np.diff(first) for first in tree.first_children[1:]])[order] - 1
         zones = len(tree.leaves) - np.concatenate([[0], np.cumsum(gone)])
         by_level = np.split(rank, np.cumsum(counts)[:-1])
         ranks = np.stack([ranks[codes] for ranks, codes in zip(by_level, tree.codes[1:], strict=True)])

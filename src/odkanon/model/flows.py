@@ -30,12 +30,13 @@ class Contributions:
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.contributor[stays]
         groups = group_keys(keys, max(flows * self.people, 1))
-        distinct = keys[groups.first()]
+        first, masses = groups.merge(*(mass[stays] for mass in self.masses.values()))
+        distinct = keys[first]
         return Contributions(
             (distinct // self.people).astype(np.int32),
             (distinct % self.people).astype(np.int32),
             self.people,
-            {name: groups.sum(mass[stays]) for name, mass in self.masses.items()},
+            dict(zip(self.masses, masses, strict=True)),
         )
 
     def counting(self, *measures: str) -> Contributions:
@@ -193,13 +194,14 @@ class Flows(MeasureColumns):
         return self._merged(groups, self.origin, destination), groups.number
 
     def _merged(self, groups: Grouping, origin: Codes, destination: Codes) -> Flows:
-        first = groups.first()
+        weights = () if self.weight is None else (self.weight,)
+        first, (pairs, trips, *weight) = groups.merge(self.pairs, self.trips, *weights)
         return Flows(
             origin[first].astype(np.int32, copy=False),
             destination[first].astype(np.int32, copy=False),
-            groups.sum(self.pairs),
-            groups.sum(self.trips),
-            None if self.weight is None else groups.sum(self.weight),
+            pairs,
+            trips,
+            weight[0] if weight else None,
             self._relabelled(groups.number, groups.count),
             self.scale,
         )

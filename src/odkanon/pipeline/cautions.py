@@ -53,8 +53,10 @@ def _weak_rule(release: Release) -> list[str]:
     """Rules that protect nobody, or that let flows of few trips through."""
     if release.rule.k <= 1:
         return ["k = 1 protects nobody: a flow may consist of a single trip."]
+    if release.rule.measures != ("weight",):
+        return []
     trips = privacy(release).get("trips")
-    if release.rule.measures != ("weight",) or trips is None or not trips.below:
+    if trips is None or not trips.below:
         return []
     return [
         f"the rule counts the population only, and {trips.below:,} of {len(release.classes):,} flows have fewer than "

@@ -8,6 +8,7 @@ from math import ceil
 
 import numpy as np
 
+from odkanon.core.arrays import Ints
 from odkanon.model.release import Release
 
 
@@ -48,24 +49,21 @@ def privacy(release: Release) -> dict[str, Privacy]:
     >>> privacy(anonymize(od, Rule(trips=10)))
     {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
-    published = [measure for measure in release.input.measures if getattr(release.classes, measure) is not None]
-    return {measure: _privacy(release, measure) for measure in published}
+    whole, rule = release.input, release.rule
+    mean = None if whole.weight is None else whole.mean_weight
+    found = {}
+    for measure in whole.measures:
+        masses, own = getattr(release.classes, measure), getattr(rule, measure)
+        if masses is not None:
+            threshold = rule.k_of(measure, mean) if own is None else Fraction(own)
+            found[measure] = _privacy(measure, masses, threshold, whole.scale if measure == "weight" else 1)
+    return found
 
 
-def _privacy(release: Release, measure: str) -> Privacy:
-    unit = release.input.scale if measure == "weight" else 1
-    masses = getattr(release.classes, measure)
-    threshold = _threshold(release, measure)
+def _privacy(measure: str, masses: Ints, threshold: Fraction, unit: int) -> Privacy:
     below = int(np.count_nonzero(masses < ceil(threshold * unit)))
     smallest = float(masses.min() / unit) if len(masses) else None
     if smallest is not None and measure != "weight":
         smallest = int(smallest)
     least = float(threshold) if measure == "weight" else ceil(threshold)
     return Privacy(smallest, least, below, below / max(len(masses), 1))
-
-
-def _threshold(release: Release, measure: str) -> Fraction:
-    own = getattr(release.rule, measure)
-    if own is not None:
-        return Fraction(own)
-    return release.rule.k_of(measure, release.input.mean_weight if release.input.weight is not None else None)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools
-from odkanon.core.sql import quote_name
+from odkanon.core.sql import quote_names
 from odkanon.errors import InputError, MissingExtraError
 from odkanon.model.provenance import Rejected
 from odkanon.read.tables.table import RowCheck
@@ -42,9 +42,10 @@ Derived from the public-domain coastlines of Natural Earth, 1:50 million.
 """
 
 
-def number_sql(column: str) -> str:
-    """Return the SQL of a column as a number; NULL where it is not one."""
-    return f"TRY_CAST({quote_name(column)} AS DOUBLE)"
+def numbers_sql(columns: Sequence[str]) -> list[str]:
+    """Return the SQL of columns as numbers; NULL where a value is not one."""
+    quoted = quote_names(columns)
+    return [f"TRY_CAST({quoted[name]} AS DOUBLE)" for name in columns]
 
 
 def check_degrees(bounds: Sequence[float], name: object) -> None:
@@ -67,9 +68,9 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
     degrees : bool
         Whether they are degrees, whose range is known, rather than metres or the like.
     """
-    raw = [quote_name(name) for name in (*lats, *lons)]
-    lat, lon = [number_sql(name) for name in lats], [number_sql(name) for name in lons]
-    number = [*lat, *lon]
+    quoted, number = quote_names((*lats, *lons)), numbers_sql((*lats, *lons))
+    raw = [quoted[name] for name in (*lats, *lons)]
+    lat, lon = number[: len(lats)], number[len(lats) :]
     null_island = [f"({y} = 0 AND {x} = 0)" for y, x in zip(lat, lon, strict=True)]
     comma = [
         f"({value} IS NULL AND TRY_CAST(replace(CAST({column} AS VARCHAR), ',', '.') AS DOUBLE) IS NOT NULL)"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.sql import quote_name
+from odkanon.core.sql import quote_name, quote_names
 from odkanon.core.weights import largest_weight, to_units, weight_scale, whole_total
 from odkanon.errors import InputError
 from odkanon.model.provenance import Rejected, Source
@@ -214,7 +214,7 @@ class FetchedRows:
 
 def fetch_rows(table: SourceTable, rows: RowSql, values: Mapping[str, str]) -> FetchedRows:
     """Fetch some values of all rows, and what is needed to check and count them."""
-    ids = {sql: column for column in table.columns if (sql := contributor_text(column)) in rows.contributors.values()}
+    ids = rows.normalized
     wanted = {**values, **_internal_columns(table, rows, values, ids)}
     data = table.fetch(wanted)
     contributors = {}
@@ -243,7 +243,7 @@ def _internal_columns(
         known = known.replace(sql, extra[f" {name}"])
     if rows.same:
         fetched = {*values.values(), *extra.values()}
-        later = {value_text(column) for column in table.columns if quote_name(column) in fetched} - fetched
+        later = {value_text(name) for name, quoted in quote_names(table.columns).items() if quoted in fetched} - fetched
         prints = {name: sql for name, sql in rows.same.items() if name not in rows.contributors and sql not in later}
         extra |= {f" same {name}": sql for name, sql in prints.items() if sql not in fetched}
         extra[" print"] = f"CASE WHEN {known} THEN hash({', '.join(prints.values()) or '0'}) END"

@@ -20,6 +20,7 @@ NO_ID = (
     *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "-", "--", ".", "?", "\\n"),
 )
 """Placeholders for a missing id, in lower case; the last is how databases export NULL."""
+_NO_IDS = ", ".join(map(quote_text, NO_ID))
 
 _SPACES = "\t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
@@ -52,6 +53,7 @@ _ALIKE = (
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
 )
 """Full-width characters, digits of other scripts, and dashes, with their ASCII equivalents."""
+_WIDE, _NARROW = "".join(_ALIKE), f"{quote_text(''.join(_ALIKE))}, {quote_text(''.join(_ALIKE.values()))}"
 
 
 def plain_text(text: str) -> str:
@@ -62,10 +64,8 @@ def plain_text(text: str) -> str:
 
 def _folded(text: str) -> str:
     """Return the SQL of a text without accents, full-width and invisible characters."""
-    letters = "".join(_ALIKE)
-    narrow = f"translate({text}, {quote_text(letters)}, {quote_text(''.join(_ALIKE.values()))})"
     # Translating so many letters takes ten times as long as testing that none occurs.
-    same = f"CASE WHEN regexp_matches({text}, '[{letters}]') THEN {narrow} ELSE {text} END"
+    same = f"CASE WHEN regexp_matches({text}, '[{_WIDE}]') THEN translate({text}, {_NARROW}) ELSE {text} END"
     plain = f"regexp_replace(regexp_replace(strip_accents({same}), '{_BLANK}', ' ', 'g'), '{_ZERO_WIDTH}', '', 'g')"
     return _unless_visible(text, f"trim({plain})")
 
@@ -88,9 +88,8 @@ def contributor_text(column: str) -> str:
     hexadecimal ids that differ in braces, a leading ``0x`` or the dashes of a UUID.
     """
     text = _folded(as_text(column))
-    no_id = ", ".join(quote_text(word) for word in NO_ID)
     other = (
-        f"CASE WHEN lower({text}) IN ({no_id}) THEN NULL "
+        f"CASE WHEN lower({text}) IN ({_NO_IDS}) THEN NULL "
         f"WHEN regexp_matches({text}, '{_UUID}') THEN lower(replace(regexp_extract({text}, '{_UUID}', 1), '-', '')) "
         f"WHEN regexp_matches({text}, '{_BELOW}') "
         f"THEN coalesce(nullif(concat('-', regexp_extract({text}, '{_BELOW}', 1)), '-0'), '0') "

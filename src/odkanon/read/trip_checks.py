@@ -104,6 +104,8 @@ class RowSql:
     """Trips per row; None where each row is one trip."""
     contributors: Mapping[str, str]
     """By measure, the id of the contributor of a row; NULL where it is missing."""
+    normalized: Mapping[str, str]
+    """By the SQL of an id that has to be normalized, its column."""
     same: Mapping[str, str]
     """Values that are equal in duplicates; empty where duplicates are not looked for."""
     known: str
@@ -148,11 +150,10 @@ def compile_rows(
     careful = weighed is not None and long_weights and too_long(table, weighed) != "false"
     weight = None if weighed is None else float_at_most(table, weighed) if careful else number_or_nan(weighed)
     count = number_or_nan(found["trips"]) if "trips" in found else None
-    contributors = {
-        name: quote_name(found[column]) if table.is_whole(found[column]) else contributor_text(found[column])
-        for name, column in ((name, measure.column or "") for name, measure in DISTINCT.items())
-        if column in found
-    }
+    ids = {name: found[measure.column or ""] for name, measure in DISTINCT.items() if (measure.column or "") in found}
+    normalized = {contributor_text(column): column for column in ids.values() if not table.is_whole(column)}
+    spelled = {column: sql for sql, column in normalized.items()}
+    contributors = {name: spelled.get(column) or quote_name(column) for name, column in ids.items()}
     same: dict[str, str] = {}
     known = "true"
     if identity is not None:
@@ -169,6 +170,7 @@ def compile_rows(
         if count is None
         else f"CAST(CASE WHEN {count} > 0 AND {count} <= {MOST_TRIPS} THEN {count} ELSE 0 END AS BIGINT)",
         contributors,
+        normalized,
         same,
         known,
     )

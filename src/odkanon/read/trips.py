@@ -19,7 +19,7 @@ from odkanon.read.coordinates import (
     coordinate_checks,
     ends_in_degrees,
     hint_at_swap,
-    number_sql,
+    numbers_sql,
     off_globe,
     warn_if_misplaced,
 )
@@ -176,7 +176,8 @@ def check_inside(inside: Bools) -> Bools:
 
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
     """Return the SQL of the coordinates and times of a trip."""
-    return {name: number_sql(found[name]) for name in COORDINATES} | {name: time.clock for name, time in times.items()}
+    numbers = numbers_sql([found[name] for name in COORDINATES])
+    return dict(zip(COORDINATES, numbers, strict=True)) | {name: time.clock for name, time in times.items()}
 
 
 def trip_identity(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:

@@ -70,7 +70,7 @@ class Hierarchy:
     names: tuple[str, ...] = ()
     spare: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def leaves(self) -> Ids:
         """Ids of the leaves, in tree order."""
         return self.ids[0]

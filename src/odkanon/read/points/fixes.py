@@ -12,7 +12,7 @@ import duckdb
 
 from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import InputError
-from odkanon.read.coordinates import coordinate_checks, number_sql
+from odkanon.read.coordinates import coordinate_checks, numbers_sql
 from odkanon.read.person_ids import NO_ID
 from odkanon.read.tables.column_names import missing_columns, resolve
 from odkanon.read.tables.open_table import csv_tables, open_table
@@ -151,8 +151,7 @@ def _select(table: SourceTable, found: Mapping[str, str], person: str, checks: S
             "person": person,
             "instant": time.instant,
             "clock": f"coalesce(epoch_us({clock}), {time.instant})",
-            "lat": number_sql(found["lat"]),
-            "lon": number_sql(found["lon"]),
+            **dict(zip(("lat", "lon"), numbers_sql([found["lat"], found["lon"]]), strict=True)),
             "zoned": time.zoned,
             "reason": f"CASE {cases} ELSE 0 END::UTINYINT",
         }

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from odkanon.core.paths import plain
 from odkanon.core.progress import Share
-from odkanon.core.sql import quote_name, quote_text
+from odkanon.core.sql import quote_name, quote_names, quote_text
 from odkanon.errors import InputError, UnreadableFileError
 from odkanon.read.tables.shared_expressions import selection
 
@@ -74,7 +74,8 @@ class SourceTable:
 
     def select(self, values: Mapping[str, str]) -> str:
         """Return the query for some expressions, by name, over all readable rows."""
-        return selection({quote_name(name): sql for name, sql in values.items()}, self.scan, self.columns)
+        names = quote_names(values)
+        return selection({names[name]: sql for name, sql in values.items()}, self.scan, self.columns)
 
     def fetch(self, values: Mapping[str, str]) -> pa.Table:
         """Return some expressions, by name, over all readable rows."""
