@@ -22,6 +22,7 @@ LAYERS = (
     "model",
     "release_format",
     "read",
+    "estimate",
     "engine",
     "quality",
     "methods",
@@ -44,6 +45,8 @@ SHORTHANDS = {
     ("linked/linked_release", "pipeline/shorthands"),
     ("model/od", "pipeline/shorthands"),
     ("model/release", "pipeline/shorthands"),
+    ("release_format/folder", "estimate/flow_estimates"),
+    ("release_format/folder", "estimate/questions"),
 }
 """Lazy and typing imports that point up."""
 

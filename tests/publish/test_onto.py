@@ -31,11 +31,11 @@ from hypothesis import strategies as st
 from cli.runner import odkanon, output
 from odkanon import read_matrix
 from odkanon.errors import InputError
+from odkanon.estimate.zone_shares import WeightedPoints, read_weights, zone_shares
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.formats import export_release
 from odkanon.publish.onto.apportionment import apportion
-from odkanon.publish.onto.shares import WeightedPoints, read_weights, zone_shares
 from odkanon.publish.onto.zone_matrix import ZoneMatrix, release_onto
 from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
 from odkanon.read.zone_hierarchy import with_outlines

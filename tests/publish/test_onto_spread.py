@@ -14,8 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from odkanon.estimate.zone_shares import ZoneShares
 from odkanon.publish.onto.apportionment import apportion, divide
-from odkanon.publish.onto.shares import ZoneShares
 from worlds.tries import tries
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pyarrow as pa
 
 from odkanon import read_matrix
 from odkanon.model.od import ODMatrix
+from odkanon.read.zone_hierarchy import with_outlines
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.lookup import lookup_hierarchy
 
@@ -38,13 +42,27 @@ def name(column: int, row: int) -> str:
     return f"s{column:03}{row:03}"
 
 
-def square_town(seed: int, *, width: int = 12, trips: int = 3000, steps: tuple[int, ...] = (3, 6)) -> ODMatrix:
+def outlined(tree: Hierarchy) -> Hierarchy:
+    """Return the tree of squares with the outlines of its larger squares, too."""
+    features = [
+        {"type": "Feature", "properties": {"id": zone}, "geometry": shape}
+        for zone, shape in (tree.outlines or {}).items()
+    ]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "zones.geojson"
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        return with_outlines(tree, path)
+
+
+def square_town(
+    seed: int, *, width: int = 12, trips: int = 3000, steps: tuple[int, ...] = (3, 6), all_outlined: bool = False
+) -> ODMatrix:
     """Return trips between the squares, many around a few centres that no district has in its middle."""
     random = np.random.default_rng(seed)
     centres = random.uniform(0, width, size=(4, 2))
     ends = centres[random.integers(0, 4, size=(2, trips))] + random.normal(0, width / 7, size=(2, trips, 2))
     column, row = np.clip(ends, 0, width - 1e-9).astype(int).transpose(2, 0, 1)
     origin, destination = ([name(x, y) for x, y in zip(column[axis], row[axis], strict=True)] for axis in (0, 1))
-    return read_matrix(
-        pa.table({"origin": origin, "destination": destination}), hierarchy=square_tree(width, steps), engine="memory"
-    )
+    tree = square_tree(width, steps)
+    ends_of_trips = pa.table({"origin": origin, "destination": destination})
+    return read_matrix(ends_of_trips, hierarchy=outlined(tree) if all_outlined else tree, engine="memory")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from odkanon.pipeline.shorthands import (
         Accuracy,
         CubeView,
+        FlowEstimates,
         FlowMatrix,
         FlowTable,
         LowerBound,
@@ -393,6 +394,12 @@ class Release(Frozen):
         from odkanon.pipeline import shorthands
 
         return shorthands.locate(self, trips)
+
+    def estimate(self, **question: Any) -> FlowEstimates:
+        """Return estimated flows between areas, and bounds that hold; see `SavedRelease.estimate`."""
+        from odkanon.pipeline import shorthands
+
+        return shorthands.estimate(self, question)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""

@@ -16,6 +16,7 @@ from odkanon.release_format.conversions import ZoneTable as ZoneTable
 
 if TYPE_CHECKING:
     from odkanon.core.arrays import Ints
+    from odkanon.estimate.flow_estimates import FlowEstimates as FlowEstimates
     from odkanon.linked import LinkedReleases
     from odkanon.model.od import Axis, ODMatrix
     from odkanon.model.release import Release
@@ -35,6 +36,13 @@ def flow_table(release: Release) -> FlowTable:
 def zone_table(release: Release) -> ZoneTable:
     """Return the zones of the published flows, with what begins or ends in each."""
     return ZoneTable(zones_geojson(release)["features"])
+
+
+def estimate(release: Release, question: dict[str, Any]) -> FlowEstimates:
+    """Return the flows that a reader of the saved release would estimate."""
+    from odkanon.publish.save import as_saved
+
+    return as_saved(release).estimate(**question)
 
 
 def save(release: Release, folder: Path, *, force: bool) -> Path:

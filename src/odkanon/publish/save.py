@@ -140,6 +140,11 @@ def write_public(release: Release, folder: Path, name: str) -> None:
         write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)]))
 
 
+def as_saved(release: Release, name: str = "release") -> SavedRelease:
+    """Return a release as it would be read back."""
+    return SavedRelease(name, public_manifest(release), zones_geojson(release)["features"], classes_table(release))
+
+
 def _account(release: Release, folder: Path) -> dict[str, Any]:
     """Return the account of a release in its recipe, with the digests of all its public files but the manifest."""
     files = {name: sha256(folder / name) for name in FILES if name != MANIFEST and (folder / name).exists()}

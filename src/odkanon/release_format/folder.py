@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from odkanon.model.axes import AXES, Subject
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
 from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, ZONES, read_guarded_csv
+
+if TYPE_CHECKING:
+    from odkanon.estimate.flow_estimates import FlowEstimates
 
 Floats = npt.NDArray[np.float64]
 _MAX_DEGREES = 1_000
@@ -152,6 +155,46 @@ class SavedRelease:
         centroid = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centroid) + 180) % 360 - 180
         return np.stack([lon, shapely.get_y(centroid)], axis=1)
+
+    def estimate(
+        self,
+        *,
+        onto: Any = None,
+        code: str | None = None,
+        origin: Any = None,
+        destination: Any = None,
+        least: float = 0.05,
+    ) -> FlowEstimates:
+        """Return estimated flows between areas, with intervals, and with bounds that hold whatever the truth is.
+
+        All is computed from the published rows and zones; see `odkanon.estimate.flow_model`.
+
+        Parameters
+        ----------
+        onto : int, path or GeoDataFrame, optional
+            The areas: an H3 resolution, a file of polygons, or polygons. By default cells of resolution 7, or of a
+            coarser one where these would be more than 2,000.
+        code : str, optional
+            The column with the codes of polygons.
+        origin, destination : str or geometry, optional
+            Return one flow only: a code of `onto`, the id of a zone, an H3 cell, a polygon in degrees, or "anywhere".
+        least : float
+            Smaller estimates are left out, unless some trips are sure.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> import odkanon
+        >>> release = odkanon.anonymize(odkanon.make_survey(), k=10, method="cascade", resolution=8)
+        >>> with TemporaryDirectory() as folder:
+        ...     saved = open_release(release.save(Path(folder) / "release"))
+        >>> flows = saved.estimate(onto=6)
+        >>> flows.table.column_names[:5]
+        ['origin', 'destination', 'trips', 'low', 'high']
+        """
+        from odkanon.estimate.questions import estimate_between
+
+        return estimate_between(self, onto=onto, code=code, origin=origin, destination=destination, least=least)
 
     def require_outlines(self, purpose: str) -> None:
         """Raise if a zone has no outline."""

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import partial_folder
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.estimate.zone_shares import read_weights
 from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.export.flow_map import (
     FLOWS,
@@ -26,7 +27,6 @@ from odkanon.publish.export.flow_map import (
 from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet
 from odkanon.publish.export.omx import encoded_ids, new_matrix, new_omx_file, write_omx
 from odkanon.publish.onto.apportionment import rows_at_once
-from odkanon.publish.onto.shares import read_weights
 from odkanon.publish.onto.zone_matrix import MatrixMargins, ZoneMatrix, release_onto
 from odkanon.read.tables.geo_files import read_polygons
 from odkanon.release_format.folder import SavedRelease, is_linked_folder, linked_folders, open_release, with_zones_from

@@ -15,7 +15,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
 from odkanon.core.extras import import_extra
-from odkanon.publish.onto.shares import ZoneShares
+from odkanon.estimate.zone_shares import ZoneShares
 from odkanon.zoning.cells import Floats
 
 DECIMALS = 6

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
+from odkanon.estimate.zone_shares import Geometries, WeightedPoints, zone_shares
 from odkanon.methods.method_registry import is_nested
 from odkanon.model.axes import AXES
 from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.onto.apportionment import DECIMALS, ApportionedRows, apportion
-from odkanon.publish.onto.shares import Geometries, WeightedPoints, zone_shares
 from odkanon.quality.accuracy.row_masses import masses_to_spread
 from odkanon.read.tables.geo_files import ZonePolygons
 from odkanon.release_format.folder import SavedRelease, open_release
@@ -129,7 +129,7 @@ def release_onto(
     polygons : ZonePolygons
         The target zones; see `odkanon.read.tables.geo_files.read_polygons`.
     weights : WeightedPoints, optional
-        Weights to apportion by instead of area; see `odkanon.publish.onto.shares.read_weights`.
+        Weights to apportion by instead of area; see `odkanon.estimate.zone_shares.read_weights`.
     where : str, optional
         For a cube, a filter of rows; see `odkanon.publish.attribute_view.certain_rows`.
     """

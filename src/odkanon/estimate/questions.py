@@ -1,0 +1,164 @@
+"""Questions to a release: how many trips lead from here to there, or between the areas of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from odkanon.errors import InputError, UnknownNameError
+from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, ReleaseReader, read_flows
+from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, PolygonAreas
+from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
+
+if TYPE_CHECKING:
+    from odkanon.release_format.folder import SavedRelease
+
+RESOLUTION = 7
+"""H3 resolution of flows where no areas are given."""
+MOST_CELLS = 2_000
+"""Cells above which a coarser resolution is chosen, if none is given."""
+
+
+def estimate_between(
+    saved: SavedRelease,
+    *,
+    onto: Any = None,
+    code: str | None = None,
+    origin: Any = None,
+    destination: Any = None,
+    least: float = LEAST,
+) -> FlowEstimates:
+    """Return the estimated flows of a release between areas; see `SavedRelease.estimate`."""
+    reader = read_flows(saved)
+    if origin is None and destination is None:
+        areas = read_areas(onto, code, reader)
+        return reader.between(areas, areas, least=least)
+    named = None if onto is None else read_areas(onto, code, reader)
+    ends = [find_area(place, named, saved, axis) for place, axis in ((origin, "origin"), (destination, "destination"))]
+    return reader.between(ends[0], ends[1], least=0.0)
+
+
+def read_areas(onto: Any, code: str | None, reader: ReleaseReader) -> Areas:
+    """Return areas from what a user gives: a resolution, a file of polygons, or a GeoDataFrame.
+
+    Parameters
+    ----------
+    onto : int, path, GeoDataFrame, Areas or None
+        None stands for the cells of `RESOLUTION`, or of a coarser one where these would be too many.
+    code : str, optional
+        The column with the codes of polygons.
+    reader : ReleaseReader
+        The release, which determines the cells that can have trips.
+    """
+    points = reader.tree.points
+    if onto is None:
+        for resolution in range(RESOLUTION, 0, -1):
+            cells = CellAreas.around(points.lat, points.lon, resolution)
+            if len(cells.cells) <= MOST_CELLS:
+                return cells
+        return CellAreas.around(points.lat, points.lon, 0)
+    if isinstance(onto, int):
+        return CellAreas.around(points.lat, points.lon, onto)
+    if isinstance(onto, str | Path):
+        from odkanon.read.tables.geo_files import read_polygons
+
+        polygons = read_polygons(Path(onto), code)
+        return PolygonAreas(polygons.codes, polygons.shapes)
+    if hasattr(onto, "geometry"):
+        return _areas_of_frame(onto, code)
+    if hasattr(onto, "relation"):
+        areas: Areas = onto
+        return areas
+    raise InputError(f"{type(onto).__name__} is no areas; give an H3 resolution, a file of polygons, or a GeoDataFrame")
+
+
+def _areas_of_frame(frame: Any, code: str | None) -> PolygonAreas:
+    degrees = frame if frame.crs is None else frame.to_crs(4326)
+    names = degrees.index if code is None else degrees[code]
+    return PolygonAreas([str(name) for name in names], np.asarray(degrees.geometry.to_numpy()))
+
+
+def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -> Areas:
+    """Return a place as an area.
+
+    Parameters
+    ----------
+    place : str, geometry or None
+        None or ``anywhere``; the code of one of the given areas; the id of a zone of the release; an H3 cell; or a
+        shapely polygon in degrees.
+    named : Areas, optional
+        The given areas.
+    saved : SavedRelease
+        The release.
+    axis : str
+        Whether trips start or end there.
+    """
+    if place is None or place == EVERYWHERE:
+        return Everywhere()
+    if not isinstance(place, str):
+        return PolygonAreas([axis], np.array([place], dtype=object))
+    if named is not None and place in named.ids:
+        return _OneArea(named, named.ids.index(place))
+    cell = str_to_cell(pa.array([place]))
+    if bool(is_valid_cell(cell)[0]):
+        return CellAreas(cell, int(cell_to_resolution(cell)[0]))
+    from odkanon.release_format.conversions import to_shapes
+
+    zones = {zone["properties"]["id"]: zone.get("geometry") for zone in saved.features}
+    if zones.get(place) is not None:
+        return PolygonAreas([place], to_shapes([zones[place]]))
+    known = [] if named is None else named.ids
+    raise UnknownNameError.among("place", place, [*known, *(zone for zone in zones if zones[zone] is not None)])
+
+
+@dataclass(frozen=True, eq=False)
+class _OneArea:
+    """One of several areas."""
+
+    areas: Areas
+    which: int
+
+    @property
+    def ids(self) -> list[str]:
+        return [self.areas.ids[self.which]]
+
+    def number(self, lat: Any, lon: Any) -> Any:
+        return np.where(self.areas.number(lat, lon) == self.which, 0, -1)
+
+    def relation(self, zones: Any) -> tuple[Any, Any]:
+        inside, meets = self.areas.relation(zones)
+        return inside[:, [self.which]].tocsr(), meets[:, [self.which]].tocsr()
+
+
+def sentence(flows: FlowEstimates) -> str:
+    """Return the answer to a question about one flow as a sentence.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> row = {"origin": "A", "destination": "B", "trips": 1850.2, "low": 974, "high": 3208,
+    ...        "interval_low": 1640, "interval_high": 2070, "sure": 0.5}
+    >>> sentence(FlowEstimates(pa.Table.from_pylist([row]), 1850.2))
+    'about 1,850 trips (1,640 to 2,070); certainly between 974 and 3,208'
+    """
+    rows: Sequence[dict[str, Any]] = flows.table.to_pylist()
+    if not rows:
+        return "no published row meets both places"
+    row = rows[0]
+    high = row["high"]
+    certainly = (
+        f"certainly at least {row['low']:,}" if high is None else f"certainly between {row['low']:,} and {high:,}"
+    )
+    if row["low"] == high:
+        return f"exactly {high:,} trips"
+    return f"about {_rounded(row['trips'])} trips ({row['interval_low']:,} to {row['interval_high']:,}); {certainly}"
+
+
+def _rounded(trips: float) -> str:
+    """Return an estimate to three digits, as more would claim more than is known."""
+    return f"{float(f'{trips:.3g}'):,.0f}" if trips >= 10 else f"{trips:.1f}".removesuffix(".0")

@@ -1,0 +1,215 @@
+"""Estimates of flows between areas: bounds hold whatever the truth is, nothing is lost, and digits do not change."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("shapely")
+
+import numpy as np
+import pyarrow as pa
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odkanon.estimate.flow_estimates import read_flows
+from odkanon.estimate.flow_intervals import shortest_interval
+from odkanon.estimate.questions import estimate_between, sentence
+from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas
+from odkanon.methods import anonymize
+from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
+from odkanon.publish.save import as_saved
+from odkanon.zoning.cells import cell_to_latlng, cell_to_parent
+from worlds.matrices import town, worlds
+from worlds.polygons import square_town
+from worlds.tries import tries
+
+METHODS = ["odkanon", "oigh", "atg-soft", "mondrian", "freezones", "treecut", "cascade"]
+
+
+def positions(od: ODMatrix, which: Axis) -> tuple[np.ndarray, np.ndarray]:
+    """Latitude and longitude of the leaf of each OD pair."""
+    tree = od.tree(which)
+    number = getattr(od.flows, which)
+    if tree.resolution is not None:
+        lat, lon = cell_to_latlng(tree.leaves)
+    else:
+        centres = [
+            shapely.centroid(shapely.from_geojson(json.dumps((tree.outlines or {})[str(leaf)]))) for leaf in tree.leaves
+        ]
+        lat, lon = np.array([each.y for each in centres]), np.array([each.x for each in centres])
+    return lat[number], lon[number]
+
+
+def true_flows(od: ODMatrix, areas: Areas) -> dict[tuple[str, str], int]:
+    ends = [areas.number(*positions(od, which)) for which in ("origin", "destination")]
+    found: dict[tuple[str, str], int] = {}
+    for start, end, trips in zip(*(end.tolist() for end in ends), od.flows.trips.tolist(), strict=True):
+        if start >= 0 and end >= 0:
+            key = areas.ids[start], areas.ids[end]
+            found[key] = found.get(key, 0) + trips
+    return found
+
+
+def boxes(od: ODMatrix, pieces: int) -> PolygonAreas:
+    """A grid over all places."""
+    lat, lon = (
+        np.concatenate(side) for side in zip(positions(od, "origin"), positions(od, "destination"), strict=True)
+    )
+    x, y = (np.linspace(side.min() - 1e-3, side.max() + 1e-3, pieces + 1) for side in (lon, lat))
+    cells = [(i, j) for i in range(pieces) for j in range(pieces)]
+    shapes = [shapely.box(x[i], y[j], x[i + 1], y[j + 1]) for i, j in cells]
+    return PolygonAreas([f"{i}-{j}" for i, j in cells], np.array(shapes, dtype=object))
+
+
+def check(release: Release, areas: Areas) -> None:
+    od = release.od
+    flows = read_flows(as_saved(release)).between(areas, areas, least=0.0)
+    rows = {(row["origin"], row["destination"]): row for row in flows.table.to_pylist()}
+    for row in rows.values():
+        assert row["low"] <= row["trips"] + 1e-6
+        assert row["low"] <= row["interval_low"] <= row["trips"] + 1e-6 <= row["interval_high"] + 2e-6
+        if row["high"] is not None:
+            assert row["trips"] <= row["high"] + 1e-6
+            assert row["interval_high"] <= row["high"]
+    for pair, trips in true_flows(od, areas).items():
+        assert pair in rows, "every flow that may exist is listed where nothing is left out"
+        assert rows[pair]["low"] <= trips
+        assert rows[pair]["high"] is None or trips <= rows[pair]["high"], pair
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bounds_hold_and_nothing_is_lost(method: str) -> None:
+    polygons = (
+        [] if method == "mondrian" else [square_town(2, trips=1500, all_outlined=True)]
+    )  # it takes coordinates only
+    for od in [town(1, trips=800), *polygons]:
+        release = anonymize(od, Rule(trips=10), method=method)
+        check(release, boxes(od, 4))
+        saved = as_saved(release)
+        every = estimate_between(saved, origin="anywhere", destination="anywhere").table.to_pylist()[0]
+        assert every["trips"] == every["low"] == release.classes.trips.sum()
+        resolution = 7
+        points = read_flows(saved).tree.points
+        cells = CellAreas.around(points.lat, points.lon, resolution)
+        flows = read_flows(saved).between(cells, cells, least=0.0)
+        assert abs(sum(flows.table["trips"].to_pylist()) - release.classes.trips.sum()) < 0.01
+
+
+@given(worlds())
+@tries(30)
+def test_bounds_hold_in_small_worlds(od: ODMatrix) -> None:
+    for method in ("cascade", "odkanon"):
+        release = anonymize(od, Rule(trips=3), method=method)
+        if release.refusal is None:
+            check(release, boxes(od, 3))
+            check(release, PolygonAreas(["all"], np.array([shapely.box(-180, -90, 180, 90)], dtype=object)))
+
+
+def test_cells_of_the_release_are_known_exactly() -> None:
+    od = town(1)
+    release = anonymize(od, Rule(trips=10), method="cascade")
+    saved = as_saved(release)
+    finest = max(zone["properties"]["resolution"] or 0 for zone in saved.features)
+    for row in saved.table.to_pylist()[-5:]:
+        if (
+            len(row["origin"]) == len(row["destination"]) == 15
+            and f"{finest:x}" == row["origin"][1] == row["destination"][1]
+        ):
+            answer = estimate_between(saved, origin=row["origin"], destination=row["destination"]).table.to_pylist()[0]
+            assert answer["low"] == row["trips"]
+
+
+def test_sums_over_parts_equal_the_whole() -> None:
+    release = anonymize(town(1), Rule(trips=10), method="cascade")
+    reader = read_flows(as_saved(release))
+    points = reader.tree.points
+    fine, coarse = (CellAreas.around(points.lat, points.lon, at) for at in (8, 6))
+    parts = reader.between(fine, fine, least=0.0).table.to_pylist()
+    whole = {
+        (row["origin"], row["destination"]): row["trips"]
+        for row in reader.between(coarse, coarse, least=0.0).table.to_pylist()
+    }
+    sums: dict[tuple[str, str], float] = {}
+    for row in parts:
+        cells = np.array([int(row["origin"], 16), int(row["destination"], 16)], dtype=np.uint64)
+        origin, destination = (f"{int(cell):x}" for cell in cell_to_parent(cells, 6))
+        sums[origin, destination] = sums.get((origin, destination), 0.0) + row["trips"]
+    for key, trips in sums.items():
+        assert trips == pytest.approx(whole.get(key, 0.0), abs=0.01)
+
+
+def test_row_order_does_not_matter() -> None:
+    saved = as_saved(anonymize(town(1), Rule(trips=10), method="cascade"))
+    shuffled = replace(saved, table=saved.table.take(pa.array(np.random.default_rng(1).permutation(len(saved.table)))))
+    assert estimate_between(saved).table.equals(estimate_between(shuffled).table)
+
+
+DIGEST = """
+import hashlib, numpy as np, pyarrow as pa, odkanon
+random = np.random.default_rng(1)
+lat, lon = 48.8 + random.normal(0, 0.03, (2, 3000)), 2.3 + random.normal(0, 0.05, (2, 3000))
+trips = pa.table({"start_lat": lat[0], "start_lon": lon[0], "end_lat": lat[1], "end_lon": lon[1]})
+release = odkanon.anonymize(trips, k=10, method="cascade", engine="memory")
+print(hashlib.sha256(str(release.estimate(onto=7).table.to_pylist()).encode()).hexdigest())
+"""
+
+
+def test_threads_do_not_change_a_digit() -> None:
+    digests = set()
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        settings = os.environ | dict.fromkeys(names, threads)
+        done = subprocess.run([sys.executable, "-c", DIGEST], env=settings, capture_output=True, text=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def test_a_flow_of_one_place_has_a_sentence() -> None:
+    saved = as_saved(anonymize(town(1), Rule(trips=10), method="cascade"))
+    row = saved.table.to_pylist()[0]
+    flows = estimate_between(saved, origin=row["origin"], destination=row["destination"])
+    assert sentence(flows).startswith(("about ", "exactly "))
+    assert sentence(estimate_between(saved, origin="anywhere")).startswith(("about ", "exactly "))
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 500), st.floats(1.05, 20)), min_size=1, max_size=5))
+@tries(40)
+def test_intervals_contain_four_fifths(values: list[tuple[float, float]]) -> None:
+    from scipy.stats import nbinom
+
+    mean, ratio = (np.array(side) for side in zip(*values, strict=True))
+    low, high = shortest_interval(mean, mean * ratio)
+    size, chance = mean / (ratio - 1), 1 / ratio
+    inside = nbinom.cdf(high, size, chance) - nbinom.cdf(low - 1, size, chance)
+    assert (inside >= 0.8 - 1e-6).all()
+    assert (high - low <= nbinom.ppf(0.9, size, chance) - nbinom.ppf(0.1, size, chance)).all()
+
+
+def test_everywhere_is_one_area() -> None:
+    assert Everywhere().ids == ["anywhere"]
+
+
+def test_neighbours_that_only_touch_share_no_trips() -> None:
+    od = square_town(3, width=6, all_outlined=True)
+    release = anonymize(od, Rule(trips=1), method="cascade")
+    saved = as_saved(release)
+    shapes = {
+        zone["properties"]["id"]: zone["geometry"] for zone in saved.features if zone["properties"].get("level") == 0
+    }
+    from odkanon.release_format.conversions import to_shapes
+
+    areas = PolygonAreas(list(shapes), to_shapes(list(shapes.values())))
+    flows = read_flows(saved).between(areas, areas, least=0.0).table.to_pylist()
+    truth = true_flows(od, areas)
+    exact = [row for row in flows if row["low"] == row["high"]]
+    assert exact
+    assert all(truth.get((row["origin"], row["destination"]), 0) == row["low"] for row in exact)
