@@ -108,6 +108,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "odkanon.audit.differencing.min_cut": ("audit.test_small_groups", *COMPARING),
     "odkanon.audit.pairwise_checks": ("audit.test_pairwise_checks", "audit.test_small_groups", *COMPARING),
     "odkanon.audit.equation_systems": ("audit.test_equation_systems", *COMPARING),
+    "odkanon.audit.absence_bounds": ("attacks.test_audit_absence",),
     "odkanon.audit.published_counts": ("audit.test_published_counts", "audit.test_feasible_masses"),
     "odkanon.audit.file_checks": ("audit.test_file_checks", "audit.test_tampering"),
     "odkanon.audit.counting.release_trips": ("audit.test_release_trips", "audit.test_stated_relations"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.absence_bounds import find_absent_pairs
 from odkanon.audit.counting.counted_measures import NAMES
 from odkanon.audit.counting.records import Records, load_records
 from odkanon.audit.counting.release_trips import (
@@ -22,7 +23,7 @@ from odkanon.audit.differences import find_breakdowns, find_total_leaks
 from odkanon.audit.equation_systems import make_system
 from odkanon.audit.file_checks import INDEX, check_files, check_index
 from odkanon.audit.findings import Finding, ReleaseComparison, Report
-from odkanon.audit.pairwise_checks import ReleaseComparer
+from odkanon.audit.pairwise_checks import ReleaseComparer, clusters_of
 from odkanon.audit.published_counts import compare_numbers
 from odkanon.audit.recount import recount
 from odkanon.audit.relations import Relation, are_linked, count_atoms, find_relations, find_unknown_relations
@@ -46,6 +47,10 @@ MAX_NAME = 255
 """The length of the longest possible file name."""
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
+FOREIGN = (
+    "{} was read by the program's own reader ({}), so an error of that reader cannot be found; give CSV, Parquet or "
+    ".xlsx for an independent count"
+)
 LINKED = "each compared with its whole"
 
 
@@ -114,9 +119,11 @@ def audit_releases(
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
     checks += ["recount", "dominance"] if trips is not None else []
-    checks += ["relation", "difference"] if len(opened.releases) > 1 else []
+    checks += ["relation", "difference", "absence"] if len(opened.releases) > 1 else []
     names = tuple(each.name for each in opened.releases)
-    return Report(names, opened.source, tuple(checks), tuple(findings), tuple(compared))
+    foreign = None if opened.records is None else opened.records.foreign
+    reading = None if foreign is None else FOREIGN.format(opened.source, foreign)
+    return Report(names, opened.source, tuple(checks), tuple(findings), tuple(compared), reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +250,8 @@ def compare_releases(
     if by_trips:
         comparer = ReleaseComparer(connection, lambda sides: make_system(connection, places, sides, known))
         findings += comparer.compare(by_trips)
+        for cluster, _ in clusters_of(by_trips):
+            findings += find_absent_pairs(connection, places, [each for each in cluster if not each.has_boxes], known)
     if by_numbers:
         findings += compare_numbers(connection, places, by_numbers, related)
     whole = find_breakdowns([each for each in related if each.kind in ("part", "disjoint")])

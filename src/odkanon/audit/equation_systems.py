@@ -162,12 +162,12 @@ def possible_columns(
     shape = tuple(len(regions[axis]) for axis in AXES)
     if shape[0] * shape[1] > MOST_CELLS:
         return None
-    grids = {each.number: _row_grid(connection, each, regions, shape) for each in releases}
+    grids = {each.number: row_grid(connection, each, regions, shape) for each in releases}
     nothing = np.full(shape, -1, dtype=np.int64).ravel()
     whole = {each.number for each in releases if each.number in complete or each.lists_all}
-    inside = {area: _both_inside(regions, area) for area in areas}
+    inside = {area: both_inside(regions, area) for area in areas}
     found = []
-    for chosen, within in sorted({_atom_members(sides, atom, inside) for atom in atoms}):
+    for chosen, within in sorted({atom_members(sides, atom, inside) for atom in atoms}):
         columns = np.column_stack([nothing if number < 0 else grids[number] for number in chosen])
         valid = ((columns >= 0) | ~np.isin(chosen, sorted(whole))).all(axis=1) & (columns >= 0).any(axis=1)
         for area, both in inside.items():
@@ -176,20 +176,20 @@ def possible_columns(
     return _distinct(np.concatenate(found)) if found else None
 
 
-def _atom_members(sides: Sides, atom: frozenset[int], areas: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def atom_members(sides: Sides, atom: frozenset[int], areas: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the release of an atom on each side, -1 for none, and the areas that it is inside."""
     members = (next((release.number for release in side if release.number in atom), -1) for side in sides)
     return tuple(members), tuple(area for area in areas if inside_mark(area) in atom)
 
 
-def _both_inside(regions: dict[str, list[Region]], area: int) -> Bools:
+def both_inside(regions: dict[str, list[Region]], area: int) -> Bools:
     """Return, for each two regions, whether both are inside an area."""
     ends = [np.array([(area, AREA) in region for region in regions[axis]], dtype=bool) for axis in AXES]
     both: Bools = np.logical_and.outer(*ends).ravel()
     return both
 
 
-def _row_grid(
+def row_grid(
     connection: Connection, release: PublishedRelease, regions: dict[str, list[Region]], shape: tuple[int, ...]
 ) -> Ints:
     """Return, for each two regions, the row of the release between them; -1 for none."""

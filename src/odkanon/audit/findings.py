@@ -59,6 +59,8 @@ class Report:
         Findings, followed by notes.
     compared : tuple of ReleaseComparison
         For each two releases, whether and how they were compared.
+    reading : str or None
+        Who read the trips, if not the audit itself: its counts then depend on the reader of the program.
     """
 
     releases: tuple[str, ...]
@@ -66,6 +68,7 @@ class Report:
     checks: tuple[str, ...]
     findings: tuple[Finding, ...] = field(default=())
     compared: tuple[ReleaseComparison, ...] = field(default=())
+    reading: str | None = None
 
     @property
     def clean(self) -> bool:

@@ -41,7 +41,7 @@ class ReleaseComparer:
     def compare(self, related: Sequence[Relation]) -> list[Finding]:
         """Return each group below the rule that releases which share trips disclose."""
         findings: list[Finding] = []
-        for cluster, pairs in _clusters([each for each in related if each.kind != "disjoint"]):
+        for cluster, pairs in clusters_of([each for each in related if each.kind != "disjoint"]):
             self._names |= {each.number: each.name for each in cluster}
             sides = _assign_sides(cluster, pairs)
             undecided = 1
@@ -147,11 +147,11 @@ def overlapping_systems(
 ) -> Iterator[EquationSystem]:
     """Yield the rows of each cluster of releases that share trips, as one system."""
     number_rows(connection)
-    for cluster, pairs in _clusters([each for each in related if each.kind != "disjoint"]):
+    for cluster, pairs in clusters_of([each for each in related if each.kind != "disjoint"]):
         yield make_system(connection, places, _assign_sides(cluster, pairs), [members for members, _ in atoms])
 
 
-def _clusters(related: Sequence[Relation]) -> list[tuple[list[PublishedRelease], set[frozenset[int]]]]:
+def clusters_of(related: Sequence[Relation]) -> list[tuple[list[PublishedRelease], set[frozenset[int]]]]:
     """Return the clusters of releases connected by shared trips, with the pairs that share some."""
     pairs = {frozenset((each.one.number, each.other.number)) for each in related}
     releases = {release.number: release for each in related for release in (each.one, each.other)}

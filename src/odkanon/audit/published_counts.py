@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from duckdb import DuckDBPyConnection as Connection
 
+from odkanon.audit.absence_bounds import find_absent_pairs
 from odkanon.audit.differences import Breakdown, find_breakdowns, find_differences, find_few_contributors
 from odkanon.audit.differencing.equations import EquationSystem, InconsistentCountsError, split_components
 from odkanon.audit.equation_systems import Sides, possible_columns, strictest_threshold
 from odkanon.audit.findings import Finding
-from odkanon.audit.pairwise_checks import ReleaseComparer
+from odkanon.audit.pairwise_checks import ReleaseComparer, clusters_of
 from odkanon.audit.relations import Relation, inside_mark
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import ZonePlaces
@@ -44,7 +45,22 @@ def compare_numbers(
     found = ReleaseComparer(connection, SystemBuilder(connection, places, between)).compare(between)
     rough = [*swapped, *(certain if any(each.check == "relation" for each in found) else ())]
     found += find_few_contributors(connection, find_breakdowns([*comparable, *apart]))
+    found += _absent_pairs(connection, places, between)
     return found + find_differences(connection, find_breakdowns([*rough, *apart]))
+
+
+def _absent_pairs(connection: Connection, places: ZonePlaces, related: Sequence[Relation]) -> list[Finding]:
+    """Return the unlisted pairs of zones that certainly have trips, for each cluster of releases that share some."""
+    found = []
+    whole = [each for each in find_breakdowns(related) if each.complete]
+    for cluster, _ in clusters_of([each for each in related if each.kind != "disjoint"]):
+        releases = [each for each in cluster if not each.thinned]
+        atoms = possible_atoms(releases, related, whole)
+        if atoms is not None:
+            complete = {each.number for each in releases if _suppresses_nothing(each)}
+            atoms = _inside_areas(atoms, releases, places)
+            found += find_absent_pairs(connection, places, releases, atoms, complete)
+    return found
 
 
 class SystemBuilder:

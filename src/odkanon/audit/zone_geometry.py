@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import h3
@@ -18,6 +20,8 @@ from duckdb import DuckDBPyConnection as Connection
 from odkanon.audit.findings import Finding
 from odkanon.audit.relations import share_lookup_table
 from odkanon.audit.release_reader import AXES, WORLD, PublishedRelease, Zone, finding_on, load_arrow
+from odkanon.core.arrays import Bools
+from odkanon.methods.method_registry import METHODS
 from odkanon.read.area import Area
 from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -146,6 +150,10 @@ class ZonePlaces:
 
         A node minus all finer nodes is such a part unless they make it up; all places of the hierarchy count.
         """
+        return sorted(self._parts(axis, releases), key=sorted)
+
+    def _parts(self, axis: str, releases: Sequence[int]) -> dict[frozenset[tuple[int, str]], list[_NodeRemainder]]:
+        """Return the same with the nodes that make up each part, and the finer nodes inside these."""
         numbers = ", ".join(map(str, releases))
         listed = self._connection.execute(
             f"SELECT node, release, zone FROM nodes WHERE axis = '{axis}' AND release IN ({numbers})"
@@ -163,30 +171,136 @@ class ZonePlaces:
             if node in zones and ancestor in zones and node != ancestor:
                 higher[node].append(ancestor)
         size = self._sizes(list(zones))
-        covered = dict.fromkeys(zones, 0)
+        finer: dict[str, list[str]] = {node: [] for node in zones}
         for node, ancestors in higher.items():
             if ancestors:
-                covered[min(ancestors, key=lambda each: size[each])] += size[node]
-        return sorted(
-            {
-                frozenset(zones[node].union(*(zones[each] for each in higher[node])))
-                for node in zones
-                if covered[node] < size[node]
-            },
-            key=sorted,
-        )
+                finer[min(ancestors, key=lambda each: size[each])].append(node)
+        parts: dict[frozenset[tuple[int, str]], list[_NodeRemainder]] = {}
+        for node, inside in finer.items():
+            if sum(size[each] for each in inside) < size[node]:
+                around = frozenset(zones[node].union(*(zones[each] for each in higher[node])))
+                parts.setdefault(around, []).append(_NodeRemainder(node, inside))
+        return parts
 
-    def _sizes(self, nodes: list[str]) -> dict[str, int]:
-        """Return the number of places in each node, with or without trips."""
+    def spots(self, axis: str, releases: Sequence[PublishedRelease], most: int) -> list[Spot]:
+        """Return the parts of an axis, split into places where some release has no zone and there are at most so many.
+
+        Last comes whatever lies outside all zones, if there is anything.
+        """
+        numbers = [each.number for each in releases]
+        found = []
+        for region, parts in sorted(self._parts(axis, numbers).items(), key=lambda each: sorted(each[0])):
+            around = {number for number, zone in region if zone != AREA}
+            without = [each for each in releases if each.number not in around or _depends(axis, each)]
+            levels = {self._class_level(axis, each) for each in without} - {None}
+            level = None if not levels else (min if self._hierarchy is not None else max)(levels)  # type: ignore[type-var]
+            if level is None or self._places(parts, level) > most:
+                found.append(Spot(region, tuple(parts)))
+            else:
+                places = [place for part in parts for place in self._places_of(part, level)]
+                found += [Spot(region, (_NodeRemainder(place, []),)) for place in places]
+        everything = any(part.node == WORLD for spot in found for part in spot.parts)
         if self._hierarchy is not None:
-            tree = self._hierarchy
+            parts = [part for each in self._parts(axis, numbers).values() for part in each]
+            everything = self._places(parts, 0) == len(self._hierarchy.leaves)
+        return found if everything else [*found, Spot(frozenset(), ())]
+
+    def _places(self, parts: Sequence[_NodeRemainder], level: int) -> float:
+        """Return the number of places of a level in some parts, at least; nodes below that level have none."""
+        size = self._sizes([node for part in parts for node in (part.node, *part.inside)], level)
+        return float(sum(max(size[part.node] - sum(size[each] for each in part.inside), 1) for part in parts))
+
+    def _places_of(self, part: _NodeRemainder, level: int) -> list[str]:
+        """Return the places of a level in a part, or the part itself if it is finer."""
+        if (self._level_of(part.node) == level and not part.inside) or not self._above_level(part.node, level):
+            return [part.node]
+        if self._hierarchy is None:
+            finer = {each for each in part.inside if not self._above_level(each, level)}
+            inside = {h3.cell_to_parent(each, level) for each in finer if h3.get_resolution(each) == level}
+            for each in set(part.inside) - finer:
+                inside |= {*h3.cell_to_children(each, level)}
+            return sorted({*h3.cell_to_children(part.node, level)} - inside)
+        taken = np.zeros(len(self._hierarchy.leaves), dtype=bool)
+        for each in part.inside:
+            taken |= self._below(each)
+        names = self._hierarchy.labels(level)[self._hierarchy.codes[level][self._below(part.node) & ~taken]]
+        return [f"{level}:{name}" for name in np.unique(names.astype(np.str_)).tolist()]
+
+    def _below(self, node: str) -> Bools:
+        """Return which leaves of the lookup table are below a node."""
+        tree, (level, _, code) = self._hierarchy, node.partition(":")
+        assert tree is not None
+        below: Bools = tree.labels(int(level))[tree.codes[int(level)]].astype(np.str_) == code
+        return below
+
+    def class_labels(self, axis: str, release: PublishedRelease, spots: Sequence[Spot]) -> list[ClassLabel]:
+        """Return, for each part of an axis, the zone of a release around it, or how many zones it may have at most."""
+        method = METHODS.get(str(release.manifest.get("method")))
+        level, fixed = self._class_level(axis, release), self._fixed_level(axis, release) is not None
+        labels = []
+        for at, spot in enumerate(spots):
+            own = [zone for number, zone in spot.region if number == release.number and zone != AREA]
+            if len(own) == 1 and not _depends(axis, release):
+                labels.append(ClassLabel(own[0], own[0], 1, True))
+                continue
+            if method is None or level is None or not spot.parts:
+                labels.append(ClassLabel(f"\x1f{at}", None, inf, False))
+                continue
+            node = spot.parts[0].node
+            if len(spot.parts) == 1 and not spot.parts[0].inside and not self._above_level(node, level):
+                zone = self._at_level(node, level) if fixed else node
+                name = zone if self._hierarchy is None else zone.partition(":")[2]
+                labels.append(ClassLabel(f"\x1f{zone}", name, 1, fixed))
+                continue
+            labels.append(ClassLabel(f"\x1f{at}", None, self._places(spot.parts, level), False))
+        return labels
+
+    def _fixed_level(self, axis: str, release: PublishedRelease) -> int | None:
+        """Return the level of all zones of a release, if its method has no others: it is known where none is listed."""
+        levels = {self._level_of(self.name(each["id"], each.get("level"))) for each, _ in release.zones[axis]}
+        return levels.pop() if release.manifest.get("method") == "oigh" and len(levels) == 1 else None
+
+    def _class_level(self, axis: str, release: PublishedRelease) -> int | None:
+        """Return the level of the finest zones that a release may have; None if unknown."""
+        fixed = self._fixed_level(axis, release)
+        finest = 0 if self._hierarchy is not None else release.manifest.get("resolution")
+        if release.manifest.get("method") not in METHODS or not isinstance(finest, int):
+            return None
+        return finest if fixed is None else fixed
+
+    def _level_of(self, node: str) -> int | None:
+        """Return the level of a node of the lookup table, or the resolution of a cell; None if unknown."""
+        if self._hierarchy is not None:
+            return int(node.partition(":")[0])
+        return h3.get_resolution(node) if h3.is_valid_cell(node) else None
+
+    def _above_level(self, node: str, level: int) -> bool:
+        own = self._level_of(node)
+        return own is None or (own > level if self._hierarchy is not None else own < level)
+
+    def _at_level(self, node: str, level: int) -> str:
+        """Return the node of a level above a node, or the node itself."""
+        if self._hierarchy is None:
+            return str(h3.cell_to_parent(node, level))
+        leaf = int(np.flatnonzero(self._below(node))[0])
+        return f"{level}:{self._hierarchy.labels(level)[self._hierarchy.codes[level][leaf]]}"
+
+    def _sizes(self, nodes: list[str], level: int | None = None) -> dict[str, int]:
+        """Return the number of places in each node, with or without trips: leaves, or nodes of a level above them.
+
+        Cells are counted at the finest resolution among them, or at a finer one.
+        """
+        if self._hierarchy is not None:
+            tree, least = self._hierarchy, level or 0
             size: dict[str, int] = {}
-            for level in range(tree.top + 1):
-                names, counts = np.unique(tree.labels(level)[tree.codes[level]].astype(np.str_), return_counts=True)
-                size |= {f"{level}:{name}": int(count) for name, count in zip(names, counts, strict=True)}
-            return {node: size.get(node, 1) for node in nodes}
+            for at in range(least, tree.top + 1):
+                pairs = np.unique(np.stack([tree.codes[at], tree.codes[least]]), axis=1)[0]
+                numbers, counts = np.unique(pairs, return_counts=True)
+                names = tree.labels(at)[numbers].astype(np.str_)
+                size |= {f"{at}:{name}": int(count) for name, count in zip(names, counts, strict=True)}
+            return {node: size.get(node, 0 if least else 1) for node in nodes}
         cells = _cells(nodes)
-        finest = int(cell_to_resolution(cells).max(initial=0))
+        finest = max(int(cell_to_resolution(cells).max(initial=0)), level or 0)
         everything = 122 * 7**finest
         return {
             node: everything
@@ -196,6 +310,38 @@ class ZonePlaces:
             else 1
             for node in nodes
         }
+
+
+@dataclass(frozen=True)
+class ClassLabel:
+    """The zone of a release around a part of an axis."""
+
+    name: str  # equal for parts of one zone
+    zone: str | None  # None if there may be several zones
+    classes: float  # the number of zones of the release in it, at most
+    certain: bool  # whether it is one zone of the release
+
+
+@dataclass(frozen=True)
+class _NodeRemainder:
+    """A node without the finer nodes inside it."""
+
+    node: str
+    inside: list[str]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A part of an axis: the zones around it, and the nodes that make it up; none for what lies outside all zones."""
+
+    region: frozenset[tuple[int, str]]
+    parts: tuple[_NodeRemainder, ...]
+
+
+def _depends(axis: str, release: PublishedRelease) -> bool:
+    """Return whether the zones of an axis depend on the other end of a flow."""
+    method = METHODS.get(str(release.manifest.get("method")))
+    return method is not None and method.overlaps and axis == AXES[1]
 
 
 def _codes(zones: Sequence[Zone]) -> set[tuple[str, int]] | None:

@@ -102,6 +102,8 @@ def show_report(report: Report, limit: int) -> None:
     """Print the findings, the notes and the verdict."""
     from rich.text import Text
 
+    if report.reading is not None:
+        console.print(report.reading, style="yellow")
     headings = ("", "check", "finding")
     table = make_table(f"Audit of {format_count(len(report.releases), 'releases')}", headings, left=headings)
     table.show_lines = True

@@ -84,13 +84,16 @@ def verdict(result: AttackResult, *, breaks: bool) -> Verdict:
     """Return the verdict on a result.
 
     ``found``: the promise of the release is broken, or a group below its rule is disclosed. ``to weigh``: a risk that
-    the promise never covered. ``not settled``: time ran out, or candidates are neither disclosed nor ruled out.
+    the promise never covered. ``not settled``: time ran out, or candidates are neither disclosed nor ruled out. ``not
+    made``: nothing was tried, which shows nothing.
     """
     if result.skipped is not None:
         return "not made" if result.applies else "does not apply"
     if result.found:
         return "found" if breaks else "to weigh"
-    return "not settled" if result.tried < result.of or result.unsettled else "clean"
+    if result.tried < result.of or result.unsettled:
+        return "not settled"
+    return "clean" if result.tried else "not made"
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,12 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 @dataclass(frozen=True)
 class RawColumn:
-    """A column of the file: its SQL, and whether it holds times, or numbers with a fraction."""
+    """A column of the file: its SQL, and whether it holds times, numbers with a fraction, or with a decimal comma."""
 
     sql: str
     is_time: bool = False
     is_fraction: bool = False
+    comma: bool = False
 
 
 Column = Callable[[str], RawColumn]
@@ -89,7 +90,8 @@ def _comparison(column: RawColumn, sign: str, values: Sequence[int | float | str
     if all(isinstance(value, int | float) for value in values):
         long = any(isinstance(value, int) and 2**53 <= abs(value) < 10**28 for value in values)
         # As floats, long ids would coincide, and NaN would exceed all numbers.
-        exact = f"TRY_CAST({column.sql} AS {'DECIMAL(38, 9)' if long else 'DOUBLE'})"
+        number = decimal_point(column.sql) if column.comma else column.sql
+        exact = f"TRY_CAST({number} AS {'DECIMAL(38, 9)' if long else 'DOUBLE'})"
         left, listed = exact if long else f"nullif({exact}, 'nan'::DOUBLE)", [repr(value) for value in values]
     elif column.is_time:
         # Times are compared as times, in the precision of the filter: as text, '9:30' would come after '10:00'.
@@ -124,6 +126,13 @@ def _literal(node: ast.expr, text: str) -> int | float | str:
 
 def _unclear(text: str) -> InputError:
     return InputError(f"cannot parse the filter {text!r} of a release, so its trips cannot be identified")
+
+
+def decimal_point(column: str) -> str:
+    """Return the SQL of a number in a file with decimal commas; a text with a point is none there."""
+    text = f"trim(CAST({column} AS VARCHAR))"
+    comma = f"CASE WHEN {text} LIKE '%.%' THEN NULL ELSE replace({text}, ',', '.') END"
+    return f"(CASE WHEN typeof({column}) = 'VARCHAR' THEN {comma} ELSE {text} END)"
 
 
 def quoted(name: str) -> str:

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.conditions import RawColumn, quoted
+from odkanon.audit.counting.conditions import RawColumn, decimal_point, quoted
 from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
 from odkanon.core.sql import quote_text
-from odkanon.errors import ColumnNotFoundError, InputError, UnreadableFileError
+from odkanon.errors import ColumnNotFoundError, InputError, MissingExtraError, UnreadableFileError
 from odkanon.zoning.cells import cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"
@@ -40,6 +40,8 @@ class Records:
     measures: tuple[str, ...]  # the measures that can be counted
     leaves: list[str]
     columns: dict[str, str]  # the SQL types of the columns that were kept for filters and segments
+    comma: bool = False  # whether numbers have a decimal comma
+    foreign: str | None = None  # why the program had to read the file; None if the audit did
 
 
 def load_records(connection: Connection, source: TripsSource, wanted: Sequence[str], finest: int) -> Records:
@@ -66,13 +68,14 @@ def load_records(connection: Connection, source: TripsSource, wanted: Sequence[s
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
     measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
-    return Records(scan.sha256, measures, [row[0] for row in leaves], _attributes(connection, scan, kept))
+    columns = _attributes(connection, scan, kept)
+    return Records(scan.sha256, measures, [row[0] for row in leaves], columns, scan.comma, scan.foreign)
 
 
 def _raw_value(scan: Scan, column: str, zone: str | None) -> str:
     """Return the SQL of a raw column, or of the local time if it holds times."""
     is_time = column in (scan.found.get(name) for name in _TIMES)
-    return _clock(_name(column), zone) if is_time else _name(column)
+    return _clock(_time(scan, column), zone) if is_time else _name(column)
 
 
 def _attributes(connection: Connection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
@@ -107,16 +110,18 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     values = {}
     for name in DISTINCT:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
-    values["weight"] = _decimal(scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
-    number = f"TRY_CAST({_text(scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
+    values["weight"] = _decimal(scan, scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
+    number = f"TRY_CAST({_number(scan, scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
     values["weighs"] = f"coalesce({number} > 0, false)"
     for name in _TIMES:
-        values[name] = _clock(_name(scan.found[name]), zone) if name in present else "NULL::TIMESTAMP"
+        time = _time(scan, scan.found[name]) if name in present else ""
+        values[name] = _clock(time, zone) if name in present else "NULL::TIMESTAMP"
         missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
         values[f"no {name}"] = missing
-        values[f"moment {name}"] = _moment(_name(scan.found[name]), values[name]) if name in present else values[name]
+        values[f"moment {name}"] = _moment(time, values[name]) if name in present else values[name]
     if scan.kind == "trips":
-        values |= {name: f"TRY_CAST({_name(scan.found[name])} AS DOUBLE)" for name in PLACES if name in scan.found}
+        found = {name: scan.found[name] for name in PLACES if name in scan.found}
+        values |= {name: f"TRY_CAST({_number(scan, column)} AS DOUBLE)" for name, column in found.items()}
         absent = [name for name in PLACES if name not in scan.found]
         if absent:
             raise _unmapped(scan, ", ".join(absent))
@@ -125,7 +130,7 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
             if end not in scan.found:
                 raise _unmapped(scan, end)
             values[end] = f"trim(CAST({_name(scan.found[end])} AS VARCHAR))"
-        values["trips"] = _decimal(scan.found["trips"]) if "trips" in scan.found else "1"
+        values["trips"] = _decimal(scan, scan.found["trips"]) if "trips" in scan.found else "1"
     return values
 
 
@@ -137,9 +142,27 @@ def _text(column: str) -> str:
     return f"trim(CAST({_name(column)} AS VARCHAR))"
 
 
-def _decimal(column: str) -> str:
+def _number(scan: Scan, column: str) -> str:
+    """Return the SQL for the text of a number, with a decimal point."""
+    return decimal_point(_name(column)) if scan.comma else _text(column)
+
+
+def _time(scan: Scan, column: str) -> str:
+    """Return the SQL for a column of times, in a format that SQL reads."""
+    form, text = scan.formats.get(column), _text(column)
+    if form is None:
+        return _name(column)
+    if form == "serial":
+        days = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
+        moment = f"TIMESTAMP '1899-12-30' + to_seconds(CAST(round({days} * 86400) AS BIGINT))"
+    else:
+        moment = f"try_strptime({text}, {quote_text(form)})"
+    return f"coalesce(strftime({moment}, '%Y-%m-%d %H:%M:%S'), {text})"
+
+
+def _decimal(scan: Scan, column: str) -> str:
     """Return the SQL for the exact decimal in a text, truncated to fifteen places: 9.9999999999999999 is not 10."""
-    return f"TRY_CAST(regexp_replace({_text(column)}, '{_FINER}', '\\1') AS {DECIMAL})"
+    return f"TRY_CAST(regexp_replace({_number(scan, column)}, '{_FINER}', '\\1') AS {DECIMAL})"
 
 
 def _clock(column: str, zone: str | None) -> str:
@@ -186,12 +209,23 @@ def _load_trips(connection: Connection, source: TripsSource, present: set[str], 
     ends = [np.asarray(rows[name], dtype=np.float64) for name in PLACES]
     row = np.asarray(rows["row"], dtype=np.int64)
     if source.crs is not None:
-        from odkanon.read.coordinates import ends_in_degrees
-
-        ends, on_globe = ends_in_degrees(ends, source.crs)
+        ends, on_globe = _to_degrees(ends, source.crs)
         ends, row = [values[on_globe] for values in ends], row[on_globe]
     cells = [latlng_to_cell(ends[at], ends[at + 1], finest) for at in (0, 2)]
     _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
+
+
+def _to_degrees(ends: Sequence[Any], crs: str) -> tuple[list[Any], Any]:
+    """Return latitudes and longitudes of x and y in a reference system, and which of them are on the globe."""
+    try:
+        from pyproj import Transformer
+    except ImportError:
+        raise MissingExtraError.needed_for("other reference systems", "pyproj", "geo") from None
+    transform = Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform
+    pairs = [transform(ends[at + 1], ends[at]) for at in (0, 2)]
+    degrees = [np.asarray(pair[at]) for pair in pairs for at in (1, 0)]
+    good = [np.isfinite(values) & (np.abs(values) <= most) for values, most in zip(degrees, (90, 180) * 2, strict=True)]
+    return degrees, np.logical_and.reduce(good)
 
 
 def _load_flows(connection: Connection, source: TripsSource, present: set[str]) -> None:
@@ -245,7 +279,7 @@ def raw_column(records: Records, name: str) -> RawColumn:
         is_time, is_fraction = (
             sql_type.startswith(some) for some in (("TIMESTAMP", "DATE"), ("FLOAT", "DOUBLE", "DECIMAL"))
         )
-        return RawColumn(quoted(name), is_time, is_fraction)
+        return RawColumn(quoted(name), is_time, is_fraction, records.comma)
     if name == "hour":
         return RawColumn("extract(hour FROM start_time)", False)
     raise NoColumnError(

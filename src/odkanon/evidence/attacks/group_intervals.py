@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 import numpy as np
@@ -13,7 +13,7 @@ from odkanon.audit.pairwise_checks import overlapping_systems
 from odkanon.audit.relations import Relation, count_atoms, find_relations
 from odkanon.audit.release_reader import AXES, rows
 from odkanon.core.arrays import Bools, Ints
-from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
+from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, does_not_apply, not_run
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
 from odkanon.methods.cascade.ladder import Ladder
@@ -62,6 +62,10 @@ def _single_table(context: AttackContext) -> AttackResult:
     upper = _most_unlisted(context)
     zones = [len(zones) for zones in context.release.zones.values()]
     groups = max(zones[0] * zones[1] - context.trips.rows, 0) if not context.release.has_boxes else 0
+    if not groups:
+        every = "Rows are boxes of their own" if context.release.has_boxes else "Every pair of zones has a row"
+        nothing = does_not_apply(f"{every}: there is no pair without a row of which anything could follow.")
+        return replace(nothing, numbers={"shown to exist": 0, "groups": 0, "most": upper})
     between = "may be empty, and nothing bounds its trips"
     if upper is not None:
         between = f"has between 0 and {upper:,} trips"
@@ -102,6 +106,8 @@ def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> At
         if len(columns)
     ]
     total = sum(len(columns) for _, columns in parts)
+    if not total:
+        return not_run("No group below the rule is part of rows of several releases, so no interval was tried.")
     found: list[GroupInterval] = []
     for system, columns in parts:
         found += solve_intervals(system, columns, context.timer.remaining)

@@ -39,7 +39,8 @@ def complement(context: AttackContext) -> AttackResult:
 def differencing(context: AttackContext) -> AttackResult:
     """Look for groups below the rule among sums and differences of the rows of all releases given.
 
-    The release is compared with each of the others, then with all at once. The trips show which ones they share.
+    The release is compared with each of the others, then with all at once. The trips show which ones they share. Flows
+    that a release does not list are bounded by its rule; see `odkanon.audit.absence_bounds`.
 
     References
     ----------
@@ -57,12 +58,13 @@ def differencing(context: AttackContext) -> AttackResult:
         _, findings = compare_releases(context.opened, releases)
         for each in findings:
             if each.severity == "finding":
-                (disclosed if each.check == "difference" else unknown)[each.message] = None
+                (disclosed if each.check in ("difference", "absence") else unknown)[each.message] = None
         if not context.timer.keep_going(tried, len(rounds), len(disclosed)):
             break
     outcome = "no difference of rows shows a group below the rule"
     if disclosed:
-        outcome = f"{len(disclosed):,} groups below the rule follow from differences, such as: {next(iter(disclosed))}"
+        how = "from differences and from what is not listed"
+        outcome = f"{len(disclosed):,} groups below the rule follow {how}: {next(iter(disclosed))}"
     missing = f" {len(unknown):,} comparisons could not be made: {next(iter(unknown))}." if unknown else ""
     return AttackResult(
         f"Compared with {len(others):,} other release{'s' if len(others) > 1 else ''}: {outcome}.{missing}",
