@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "core": "arrays, SQL quoting, JSON, paths",
     "errors": "what is raised",
     "model/measures": "the names of measures",
+    "model/axes": "the words of tables by one place",
     "zoning/cells": "points to H3 cells, which the h3 library decides",
     "zoning/hierarchy": "the lookup table that the auditor gives",
     "zoning/spherical_geometry": "the size of a study area, to refuse long lists of cells",

@@ -85,7 +85,7 @@ def find_absent_pairs(
     atoms : sequence of frozenset of int
         The sets of releases, by number, to which some trip belongs exactly.
     complete : set of int
-        The releases that list all trips, besides those that state it.
+        The releases that list all trips, in addition to those that state it.
     """
     if len(releases) < 2 or not any(map(bounds_absence, releases)):
         return []
@@ -121,7 +121,7 @@ def _make_columns(
     complete: AbstractSet[int],
     most_places: int = MOST_PLACES,
 ) -> _AbsenceColumns | None:
-    """Return where trips may be; None if there are too many possibilities, even with fewer places told apart."""
+    """Return where trips may be; None if there are too many possibilities, even with fewer places distinguished."""
     numbers = [each.number for each in releases]
     areas = places.areas_of(numbers)
     if areas is None:
@@ -294,7 +294,7 @@ class _Programme:
                 solution = self._solve(self._inside[left[:1]].sum(axis=0))
                 empty = self._empty(left, solution)
                 if solution is not None and left[0] not in empty:
-                    # What must have been suppressed besides, meets the rule.
+                    # A flow that was certainly suppressed with others meets the rule.
                     found += [left[0]] if solution[0] < self._columns.groups[left[0]].most + 0.5 else []
                     empty.add(left[0])
             if solution is None:

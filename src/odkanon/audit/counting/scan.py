@@ -1,7 +1,7 @@
 """A file of trips as raw columns for DuckDB, mapped to standard names: the audit's own reader.
 
 It shares no parsing with the reader of the program, so that an error there shows as a difference here. Formats that it
-does not know are read by the program, and the report says so.
+does not know are read by the program, and reported as such.
 """
 
 from __future__ import annotations
