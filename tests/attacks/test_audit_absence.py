@@ -194,7 +194,7 @@ class Programme:
         goal = np.isin(np.arange(self.size), sorted(inside)).astype(float)
         found = milp(goal, integrality=np.ones(self.size), bounds=Bounds(0, upper), constraints=bounds)
         assert found.status == 0, found.message
-        return round(found.fun)
+        return int(np.rint(found.fun))
 
     def shown(self) -> set[tuple[int, Box]]:
         """Return the smallest boxes that are not listed and surely have trips, fewer than the rule asks for."""
