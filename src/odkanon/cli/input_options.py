@@ -48,6 +48,7 @@ OPTIONS = describe_options(
     --encoding NAME  The encoding of a text file, such as latin-1. [default: detected]
     --delimiter CHAR  The character between columns. [default: detected in the header]
     --decimal CHAR  The decimal mark, . or , [default: detected in numbers]
+    --accept-rejected  Go on if more than half of the rows cannot be used.
     """,
     {
         "resolution": (int | None, None),
@@ -67,6 +68,7 @@ OPTIONS = describe_options(
         "encoding": (str | None, None),
         "delimiter": (str | None, None),
         "decimal": (str | None, None),
+        "accept_rejected": (bool, False),
     },
 )
 

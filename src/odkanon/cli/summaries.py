@@ -12,8 +12,10 @@ from odkanon.core.formatting import format_count
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
+from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
+from odkanon.read.trips import MANY_REJECTED, rejected_share
 from odkanon.release_format.public_rule import promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
@@ -42,13 +44,22 @@ def show_input(od: Matrix) -> None:
     if subject.place is not None:
         pairs = f"in {format_count(len(od.origins.leaves), 'places', 'place')}"
     trips = subject.words(format_count(whole.trips, "trips"))
-    console.print(f"Read {format_count(whole.source.rows, 'rows')}: {trips} {pairs}.")
+    share = rejected_share(whole.source)
+    lost = f", {share:.0%} of which cannot be used" if share > MANY_REJECTED else ""
+    console.print(
+        f"Read {format_count(whole.source.rows, 'rows')}{lost}: {trips} {pairs}.",
+        style="bold yellow" if lost else None,
+    )
+    if lost and whole.source.example:
+        console.print(f"  for instance {whole.source.example}", style="yellow")
     if od.origins.resolution is not None:
         lat, lon = od.origins.centres
         start = "start" if subject.place is None else "are"
         console.print(f"They {start} around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
     for reason, part in rejected.items():
         console.print(f"  rejected {format_count(part.rows, 'rows')} {subject.words(reason)}", style="yellow")
+    if whole.source.unused:
+        console.print(f"Not used: {', '.join(whole.source.unused)}.", style="dim")
     if whole.source.lookalikes:
         console.print(
             f"  {whole.source.lookalikes:,} rows equal another row; they count as {subject.unit}, because duplicates "
@@ -102,8 +113,10 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
     )
     for name, release in releases:
         for measure, found in release.accuracy.items():
-            inside = f"{_number(found.squares[1].inside_after)} of {_number(found.squares[1].inside_before)}"
-            right = [_number(place.cpc) for place in found.squares]
+            places = [found.on_squares(km) for km in SIZES]
+            right = ["-" if place is None else _number(place.cpc) for place in places]
+            near = found.on_squares(2)
+            inside = "-" if near is None else f"{_number(near.inside_after)} of {_number(near.inside_before)}"
             table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
     if table.row_count == 0:
         return

@@ -20,6 +20,9 @@ from odkanon.model.measures import MEASURES, MeasureColumns
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy, single_point
 
+LOCATED = 10
+"""H3 resolution at which a release is compared with its trips, where its leaves are coarser than their coordinates."""
+
 
 class Matrix(Protocol):
     """An OD matrix, whose pairs are in memory or in a database."""
@@ -42,6 +45,11 @@ class Matrix(Protocol):
     @property
     def axes(self) -> tuple[AttributeAxis, ...]:
         """The attributes of a cube."""
+        ...
+
+    @property
+    def located(self) -> Matrix:
+        """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
         ...
 
     def in_memory(self) -> ODMatrix:
@@ -67,6 +75,8 @@ class ODMatrix(MeasureColumns):
         Provenance, and the rows rejected on reading.
     axes : tuple of AttributeAxis
         Attribute axes of a cube; each OD pair then has one row for every combination of their values.
+    finer : Matrix, optional
+        The same trips between cells of `LOCATED`, where leaves are coarser than their coordinates.
     """
 
     origins: Hierarchy
@@ -74,9 +84,15 @@ class ODMatrix(MeasureColumns):
     flows: Flows
     source: Source
     axes: tuple[AttributeAxis, ...] = ()
+    finer: Matrix | None = None
 
     def __len__(self) -> int:
         return len(self.flows)
+
+    @property
+    def located(self) -> Matrix:
+        """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
+        return self if self.finer is None else self.finer
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy of an axis."""
@@ -132,7 +148,7 @@ class ODMatrix(MeasureColumns):
         origins, flow_origin = _observed(self.origins, flows.origin)
         destinations, flow_destination = _observed(self.destinations, flows.destination)
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
-        return replace(self, origins=origins, destinations=destinations, flows=kept)
+        return replace(self, origins=origins, destinations=destinations, flows=kept, finer=None)
 
     def of_any_attribute(self) -> ODMatrix:
         """Return the matrix without its attribute axes."""

@@ -39,6 +39,10 @@ class Source:
     """The reading options; private, as filters may name people."""
     subject: Subject = field(default_factory=Subject, compare=False)
     """What is counted, and by which places."""
+    unused: tuple[str, ...] = field(default=(), compare=False)
+    """Columns that nothing refers to."""
+    example: str = field(default="", compare=False)
+    """One of the rejected rows, where these are many; private."""
 
     def reject(self, reason: str, part: Rejected) -> Source:
         """Return the source with further rejected rows; unchanged if there are none."""

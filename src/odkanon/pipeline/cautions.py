@@ -11,6 +11,7 @@ from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
+from odkanon.read.tables.column_names import probable_columns
 
 MANY_PAIRS = 1_000_000
 """Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
@@ -24,8 +25,17 @@ def cautions(result: Release | LinkedReleases) -> list[str]:
         return [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
     if result.refusal:
         return []
-    texts = [*_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
+    texts = [*_unused_columns(result), *_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
     return [result.subject.words(text) for text in texts]
+
+
+def _unused_columns(release: Release) -> list[str]:
+    """Columns that look like a weight or an id of persons, where the input has none of those."""
+    return [
+        f"column {column!r} looks like the {ours} of a trip and is not used; if it is, name it "
+        f"(--column {ours}={column})."
+        for ours, column in probable_columns(release.input.source.unused, release.input.measures).items()
+    ]
 
 
 def _few(release: Release) -> list[str]:

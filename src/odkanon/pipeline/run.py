@@ -15,11 +15,13 @@ from odkanon.methods.method_registry import CUBE_METHOD
 from odkanon.model.release import Release
 from odkanon.pipeline.request import Request
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.trips import rejected_share, unusable_rows
 
 if TYPE_CHECKING:
     from odkanon.attributes.spec import AttributeSpec
     from odkanon.linked.fixed_zoning import Zoning
     from odkanon.model.od import Matrix
+    from odkanon.model.provenance import Source
 
 Stage = Callable[[str], None]
 """Is called with what happens next."""
@@ -119,12 +121,27 @@ def _load(request: Request, attributes: Sequence[AttributeSpec], stage: Stage) -
     if not isinstance(source, InputSpec):
         return source
     stage(f"reading {source.name}")
-    return load(
+    matrix = load(
         source,
         engine=request.engine,
         memory_limit=request.memory_limit,
         spark_master=request.spark_master,
         attributes=attributes,
+    )
+    _check_rejected(source, matrix.summary.source)
+    return matrix
+
+
+def _check_rejected(spec: InputSpec, source: Source) -> None:
+    """Refuse an input of which more than half cannot be used, unless that is accepted."""
+    if rejected_share(source) <= 0.5 or spec.accept_rejected:
+        return
+    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
+    example = f"; for instance in {source.example}" if source.example else ""
+    raise InputError(
+        f"{unusable_rows(source):,} of {source.rows:,} rows of {spec.name} cannot be used ({reasons}){example}. "
+        "Correct them, or accept that they are lost",
+        option="accept-rejected",
     )
 
 

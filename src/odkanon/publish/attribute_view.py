@@ -199,6 +199,11 @@ def certain_rows(release: SavedRelease, where: str | None) -> Bools:
     return certain
 
 
+def _distinct(levels: npt.NDArray[np.str_]) -> list[str]:
+    """Return the values of an attribute and their groups, from the finest level."""
+    return list(dict.fromkeys(levels.ravel().tolist()))
+
+
 def _matching_values(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
     """Return for each filtered attribute how many of the trips of each of its values match."""
     matches: dict[str, npt.NDArray[np.int8]] = {}
@@ -207,6 +212,9 @@ def _matching_values(where: str | None, levels: dict[str, npt.NDArray[np.str_]])
         if name not in levels:
             raise UnknownNameError.among("attribute of the cube", name, levels)
         matches.setdefault(name, np.full(levels[name].shape[1], _ALL, dtype=np.int8))
+        listed = [value for value in _distinct(levels[name]) if value != UNLISTED]
+        if not {*map(str, comparison.values)} & {*listed}:
+            raise UnknownNameError.among(f"value of {name}", comparison.values[0], listed)
         inside = np.full_like(matches[name], _NONE)
         for value in map(str, comparison.values):
             found = (levels[name] == value).any(axis=0)

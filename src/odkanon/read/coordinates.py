@@ -19,7 +19,7 @@ from odkanon.errors import InputError, MissingExtraError
 from odkanon.model.provenance import Rejected
 from odkanon.read.tables.table import RowCheck
 from odkanon.read.trip_checks import finite
-from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
+from odkanon.zoning.cells import KM_PER_DEGREE, Cells, Floats, latlng_to_cell
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,10 @@ OUT_OF_RANGE = "with coordinates out of range"
 DECIMAL_COMMA = "with coordinates that are not numbers: a decimal comma, where a point is needed (48.85)"
 
 SAMPLE = 10_000
+FAR_KM, FAR = 100.0, 6.0
+"""An end of a trip is an outlier beyond so many km, and beyond so many times the typical distance from the middle."""
+FEW_OUTLIERS, MIN_OUTLIERS = 10, 0.005
+"""The number and the share of trips with such ends from which on a warning is due."""
 _LAND = (
     "c-oy%JxIeq6n>YhHi(!G6@MYYBBFvyaS#VvP|(pqH^If#A5g@}WDx8oI0+6qiQp`V4lRP1LBYXARGL9hP)G-BQ?2*ByVR08`a#~k"
     "+<otR-+R%Wle&Wu_W9~*PG2g)4mHe}7<U<-k+Xaj5g+k8cmHjgS<JEr6J12tL>~na@)I?Loete+;Q9@KBtv8lKmmdQSP{hnNCa-a"
@@ -111,20 +115,66 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         )
 
 
-def warn_if_misplaced(lat: Floats, lon: Floats) -> None:
-    """Warn where most points are in the sea or in Antarctica, but on land with latitude and longitude swapped.
+def warn_of_places(ends: Sequence[Floats]) -> None:
+    """Warn of trips that are probably in a wrong place: in the sea, far from all others, or with swapped coordinates.
 
+    Parameters
+    ----------
+    ends : sequence of array
+        ``start_lat, start_lon, end_lat, end_lon`` in degrees.
+
+    Notes
+    -----
     Many places are on land both ways (Rome, Madrid), so silence proves nothing.
     """
-    few = slice(None, None, max(len(lat) // SAMPLE, 1))
-    lat, lon = lat[few], lon[few]
-    swappable = np.abs(lon) <= 90
-    if _on_land(lat, lon).mean() < 0.5 < (swappable & _on_land(np.where(swappable, lon, 0.0), lat)).mean():
+    few = slice(None, None, max(len(ends[0]) // SAMPLE, 1))
+    lat, lon = (np.concatenate([side[few] for side in ends[first::2]]) for first in (0, 1))
+    on_land, swappable = _on_land(lat, lon).mean(), np.abs(lon) <= 90
+    middle = float(np.median(lat)), float(np.median(lon))
+    if on_land >= 0.5:
+        _warn_of_outliers(ends, middle, float(np.quantile(_kilometres(lat, lon, middle), 0.75)))
+    elif (swappable & _on_land(np.where(swappable, lon, 0.0), lat)).mean() > 0.5:
         log.warning(
             "most trips are in the sea or in Antarctica, around latitude %.2f, longitude %.2f; swap lat and lon?",
-            np.median(lat),
-            np.median(lon),
+            *middle,
         )
+    else:
+        log.warning(
+            "most trips are in the sea or in Antarctica, around latitude %.2f, longitude %.2f; are the columns of the "
+            "coordinates and their reference system the right ones?",
+            *middle,
+            extra={"option": "crs"},
+        )
+
+
+def _warn_of_outliers(ends: Sequence[Floats], middle: tuple[float, float], typical: float) -> None:
+    """Warn of trips with an end far from most others; ``typical`` is the third quartile of the distances in km."""
+    limit = max(FAR_KM, FAR * typical)
+    far = [_kilometres(lat, lon, middle) > limit for lat, lon in (ends[:2], ends[2:])]
+    trips = int(np.count_nonzero(far[0] | far[1]))
+    if trips < max(FEW_OUTLIERS, MIN_OUTLIERS * len(ends[0])):
+        return
+    which = int(np.count_nonzero(far[1]) > np.count_nonzero(far[0]))
+    lat, lon = (side[far[which]] for side in ends[2 * which : 2 * which + 2])
+    swapped = (np.abs(lon) <= 90) & (_kilometres(lon, lat, middle) <= limit)
+    mostly = swapped.mean() > 0.5
+    first = int(np.argmax(swapped)) if mostly else 0
+    log.warning(
+        "%s of %s trips start or end more than %s km away from the middle of the others (latitude %.2f, longitude "
+        "%.2f), for instance at %s_lat = %.5f, %s_lon = %.5f; %s",
+        *(f"{trips:,}", f"{len(ends[0]):,}", f"{limit:,.0f}", *middle),
+        *(("start", "end")[which], lat[first], ("start", "end")[which], lon[first]),
+        "with latitude and longitude swapped they are among them, so correct these rows"
+        if mostly
+        else "if they do not belong there, leave them out",
+        extra={} if mostly else {"option": "within"},
+    )
+
+
+def _kilometres(lat: Floats, lon: Floats, middle: tuple[float, float]) -> Floats:
+    """Return roughly the distances of points from a point."""
+    east = ((lon - middle[1] + 180) % 360 - 180) * np.cos(np.radians(middle[0]))
+    return np.asarray(KM_PER_DEGREE * np.hypot(lat - middle[0], east))
 
 
 def _on_land(lat: Floats, lon: Floats) -> Bools:
@@ -159,6 +209,20 @@ def ends_in_degrees(ends: list[Floats], crs: str) -> tuple[list[Floats], Bools]:
         good &= np.isfinite(lon) & np.isfinite(lat) & (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
         degrees += [lat, lon]
     return degrees, good
+
+
+def check_not_degrees(ends: Sequence[Floats], crs: str) -> None:
+    """Raise if coordinates in a projected reference system are degrees already."""
+    y, x = (np.abs(np.concatenate(list(ends[first::2]))) for first in (0, 1))
+    known = np.isfinite(x) & np.isfinite(y)
+    degrees = bool(known.any() and (y[known] <= 90).all() and (x[known] <= 180).all())
+    if degrees and _transformer(crs).source_crs.is_projected:
+        first = int(np.argmax(np.isfinite(ends[0]) & np.isfinite(ends[1])))
+        raise InputError(
+            f"the coordinates are degrees already (start_lat = {ends[0][first]:g}, start_lon = {ends[1][first]:g}), "
+            f"not in {crs}, whose units are metres or the like; leave out the reference system",
+            option="crs",
+        )
 
 
 def off_globe(crs: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from functools import cached_property
 from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, get_args
+from typing import Any, Protocol, TypedDict, TypeVar, get_args
 
 from odkanon.attributes.spec import AttributeSpec, is_formula
 from odkanon.errors import InputError, InvalidValueError
@@ -45,6 +45,13 @@ TIMES = ("start_time", "end_time")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class CountedLines(NamedColumns, Protocol):
+    """A table that may know its number of rows."""
+
+    @property
+    def lines(self) -> int | None: ...  # noqa: D102
+
+
 class ReadOptions(TypedDict, total=False):
     """Keyword arguments of every function that reads an input; see `InputSpec`."""
 
@@ -65,6 +72,7 @@ class ReadOptions(TypedDict, total=False):
     until: str | None
     place: str | None
     unit: str | None
+    accept_rejected: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +121,8 @@ class InputSpec:
     unit : str, optional
         With ``place``: what is counted, in the plural, such as ``residents``; by default ``records``. A column of that
         name has how many each row stands for.
+    accept_rejected : bool
+        Make a release even if more than half of the rows cannot be used.
     """
 
     source: Any = None
@@ -133,6 +143,7 @@ class InputSpec:
     until: str | None = None
     place: str | None = None
     unit: str | None = None
+    accept_rejected: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -295,27 +306,31 @@ class InputSpec:
             name: TimeColumn(table, found[name], counts=False, zone=self.timezone) for name in TIMES if name in found
         }
 
-    def account(self, source: Source, lines: int | None) -> Source:
+    def account(self, source: Source, table: CountedLines, used: Collection[str]) -> Source:
         """Return the account of the rows together with the options of reading.
 
         Parameters
         ----------
         source : Source
             The account of the rows.
-        lines : int or None
-            The expected number of rows, where it is known.
+        table : SourceTable or the like
+            The table.
+        used : collection of str
+            The columns that were used, those of filters excepted.
 
         Raises
         ------
         InputError
             If lines were lost, or the filter matches no row. A filter that matches every row is a warning.
         """
+        lines, names = table.lines, {each.lower() for each in (*used, *filter_names(self.filters))}
         if lines is not None and lines != source.rows:
             raise InputError(
                 f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "
                 "damaged, or contain stray quotes or line ends"
             )
-        source = replace(source, reading=self.to_dict(), subject=self.subject)
+        unused = tuple(name for name in table.columns if name.lower() not in names)
+        source = replace(source, reading=self.to_dict(), subject=self.subject, unused=unused)
         if not self.filters:
             return source
         unmatched = source.rejected.get(FILTERED, Rejected(0, 0)).rows
@@ -328,7 +343,7 @@ class InputSpec:
     def to_dict(self) -> dict[str, Any]:
         """Return the options that were given, for JSON."""
         given = {each.name: _json_value(getattr(self, each.name)) for each in fields(self)}
-        return {name: value for name, value in given.items() if value not in (None, {}, [])}
+        return {name: value for name, value in given.items() if value not in (None, {}, []) and value is not False}
 
 
 _TEXT = (str, "text")

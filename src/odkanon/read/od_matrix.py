@@ -11,7 +11,7 @@ import numpy as np
 from odkanon.attributes.dimensions import Dimension, combine_attributes
 from odkanon.attributes.spec import AGE_BANDS, parse_attributes, parse_segments, segment_attributes
 from odkanon.errors import InvalidValueError
-from odkanon.model.od import ODMatrix, od_matrix
+from odkanon.model.od import LOCATED, ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.attribute_values import AttributeColumns, table_to_axes
 from odkanon.read.trips import OUTSIDE, Trips
@@ -79,16 +79,12 @@ def count_trips(
     if within is not None:
         trips = trips.reject(~trips.inside(resolution, within), OUTSIDE)
     axes, values = columns(trips)
-    return cells_to_matrix(
-        trips.cells(resolution),
-        within,
-        weight=trips.weight,
-        scale=trips.scale,
-        contributors=trips.contributors,
-        source=trips.source,
-        axes=axes,
-        attributes=values,
-    )
+    counted = {"weight": trips.weight, "scale": trips.scale, "source": trips.source}
+    ends, named = trips.cells(resolution), {"contributors": trips.contributors, "axes": axes, "attributes": values}
+    matrix = cells_to_matrix(ends, within, **counted, **named)
+    if resolution >= LOCATED:
+        return matrix
+    return replace(matrix, finer=cells_to_matrix(trips.cells(LOCATED), None, **counted))
 
 
 def cells_to_matrix(ends: tuple[Cells, Cells], within: Area | None, **counted: Any) -> ODMatrix:

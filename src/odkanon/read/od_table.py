@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from odkanon.read.tables.column_names import ENDS, missing_columns
 from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable
 from odkanon.read.tables.time_formats import TimeColumn
 from odkanon.read.trip_checks import MOST_TRIPS, CheckableTable, finite, no_rows, number_or_nan, warn_of_missing
-from odkanon.read.trips import OUTSIDE, check_inside, spec_to_trips, time_checks, without_offsets
+from odkanon.read.trips import OUTSIDE, check_inside, spec_to_trips, time_checks, with_example, without_offsets
 from odkanon.read.zone_hierarchy import unknown_codes
 from odkanon.zoning.cells import (
     Cells,
@@ -76,9 +76,11 @@ def _od_table_to_matrix(spec: InputSpec, attributes: Sequence[AttributeSpec], ta
     values = end_texts(found) | compiled.sql | compiled.written
     values |= {name: time.clock for name, time in compiled.times.items()}
     values |= {f"{name} zoned": time.zoned for name, time in compiled.times.items()}
-    checks, identity = end_checks(table, found, compiled), end_identity(found, compiled, times)
+    read_times = {**compiled.times, **(times if spec.uses_hours else {})}
+    checks, identity = end_checks(table, found, read_times), end_identity(found, compiled, times)
     rows = checked_rows(table, found, values, checks, where=check, identity=identity)
-    rows = replace(rows, source=spec.account(rows.source, table.lines))
+    source = spec.account(rows.source, table, {*found.values(), *source_columns(attributes)})
+    rows = replace(rows, source=with_example(source, table, found, checks))
     rows = without_offsets(table, found, rows, compiled.times)
     warn_of_missing(rows.contributors)
     hierarchy, within = spec.tree, spec.area
@@ -121,8 +123,8 @@ def is_flows(found: Mapping[str, str]) -> bool:
     return "trips" in found and "person" not in found
 
 
-def end_checks(table: CheckableTable, found: Mapping[str, str], compiled: AttributeSql) -> list[RowCheck]:
-    """Return the row checks of an OD table."""
+def end_checks(table: CheckableTable, found: Mapping[str, str], times: Iterable[str]) -> list[RowCheck]:
+    """Return the row checks of an OD table, of which some times must be readable."""
     absent = " OR ".join(f"{quote_name(found[end])} IS NULL" for end in ENDS)
     checks = [RowCheck("without origin or destination", absent)]
     if "trips" in found:
@@ -138,7 +140,7 @@ def end_checks(table: CheckableTable, found: Mapping[str, str], compiled: Attrib
             RowCheck("with more trips than can be counted", f"{number} > {MOST_TRIPS}"),
             RowCheck("with trips that are not a whole number", f"{number} <> floor({number}){fraction}"),
         ]
-    return [*checks, *time_checks(table, found, compiled.times)]
+    return [*checks, *time_checks(table, found, times)]
 
 
 def _check_distinct(

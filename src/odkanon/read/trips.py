@@ -15,24 +15,28 @@ from odkanon.errors import InputError
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area
 from odkanon.read.coordinates import (
-    SAMPLE,
+    check_not_degrees,
     coordinate_checks,
     ends_in_degrees,
     hint_at_swap,
     numbers_sql,
     off_globe,
-    warn_if_misplaced,
+    warn_of_places,
 )
 from odkanon.read.fetching import CheckedRows, checked_rows, drop_rows
 from odkanon.read.input_spec import TIMES, InputSpec, ReadOptions, lists_read_options
 from odkanon.read.person_ids import value_text
 from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
+from odkanon.read.tables.filters import FILTERED
 from odkanon.read.tables.table import RowCheck, SourceTable, TypedColumns
-from odkanon.read.tables.time_formats import TimeColumn, half_of_day, mixed_offsets
-from odkanon.read.trip_checks import example_of, no_rows, warn_of_missing
+from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets, unreadable_time
+from odkanon.read.trip_checks import ExampleSource, example_of, no_rows, warn_of_missing
 from odkanon.zoning.cells import Cells, latlng_to_cell
 
 OUTSIDE = "outside the area"
+
+MANY_REJECTED = 0.05
+"""The share of rejected rows from which on the first line of the output has it, with an example."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,17 +148,17 @@ def spec_to_trips(
     values |= {f"{name} zoned": time.zoned for name, time in times.items()}
     checks = trip_checks(table, found, degrees=spec.crs is None, times=spec.uses_hours)
     rows = checked_rows(table, found, values, checks, where=spec.check(table, found, times), identity=identity)
-    rows = replace(rows, source=spec.account(rows.source, table.lines))
+    source = spec.account(rows.source, table, {*found.values(), *kept.values()})
+    rows = replace(rows, source=with_example(source, table, found, checks))
     hint_at_swap(rows.source.rejected)
     if spec.crs is not None:
+        check_not_degrees([rows.table.column(name).to_numpy() for name in COORDINATES], spec.crs)
         rows = _to_degrees(rows, spec.crs)
     if len(rows.table) == 0:
         raise no_rows(table, rows.source, example=example_of(table, found, checks, rows.source.rejected))
     rows = without_offsets(table, found, rows, times)
     warn_of_missing(rows.contributors)
-    some = np.arange(0, len(rows.table), max(len(rows.table) // SAMPLE, 1))
-    ends = [column.to_numpy() for column in rows.table.select(list(COORDINATES)).take(pa.array(some)).columns]
-    warn_if_misplaced(np.concatenate(ends[0::2]), np.concatenate(ends[1::2]))
+    warn_of_places([rows.table.column(name).to_numpy() for name in COORDINATES])
     return Trips(rows.table, rows.weight, rows.scale, rows.contributors, rows.with_mean_weight())
 
 
@@ -172,6 +176,25 @@ def check_inside(inside: Bools) -> Bools:
     if not inside.any():
         raise InputError("no trip has both ends inside the area; check its cells or outline")
     return inside
+
+
+def rejected_share(source: Source) -> float:
+    """Return the share of rows that cannot be used, among those that a filter and an area select."""
+    chosen = source.rows - sum(source.rejected[name].rows for name in (FILTERED, OUTSIDE) if name in source.rejected)
+    return unusable_rows(source) / max(chosen, 1)
+
+
+def unusable_rows(source: Source) -> int:
+    """Return the number of rows that cannot be used: those rejected other than by a filter or an area."""
+    return sum(part.rows for name, part in source.rejected.items() if name not in (FILTERED, OUTSIDE))
+
+
+def with_example(source: Source, table: ExampleSource, found: Mapping[str, str], checks: Sequence[RowCheck]) -> Source:
+    """Return an account with an example of the rejected rows, if these are many."""
+    if rejected_share(source) <= MANY_REJECTED:
+        return source
+    rejected = {name: part for name, part in source.rejected.items() if name != FILTERED}
+    return replace(source, example=example_of(table, found, checks, rejected))
 
 
 def trip_values(found: Mapping[str, str], times: Mapping[str, TimeColumn]) -> dict[str, str]:
@@ -206,14 +229,8 @@ def trip_checks(
 
 def time_checks(table: TypedColumns, found: Mapping[str, str], times: Iterable[str]) -> list[RowCheck]:
     """Return the row checks of times that must be readable; stored timestamps always are."""
-    checks = []
-    for name in times:
-        column, kind = quote_name(found[name]), table.types()[found[name]]
-        half = f" OR {half_of_day(found[name])}" if kind == "VARCHAR" else ""
-        unread = f"{column} IS NOT NULL AND (TRY_CAST({column} AS TIMESTAMP) IS NULL{half})"
-        if kind not in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
-            checks.append(RowCheck(f"whose {name} cannot be read", unread))
-    return checks
+    unread = {name: unreadable_time(table, found[name]) for name in times}
+    return [RowCheck(f"whose {name} cannot be read", each) for name, each in unread.items() if each != "false"]
 
 
 def without_offsets(

@@ -138,7 +138,7 @@ def explain_release(
         raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
     od, saved = input_matrix(trips, reading), open_release(release)
     polygons = onto if onto is None or isinstance(onto, ZonePolygons) else read_polygons(onto, id_column)
-    located = map_leaves(od)
+    located = map_leaves(od.located)
     if located is None:
         raise InputError("flows can be explained only if the location of zones is known; give their boundaries")
     published = int(saved.measure("trips").sum())
@@ -151,11 +151,13 @@ def explain_release(
     zones = _zones(saved, "origin"), _zones(saved, "destination")
     numbers = _zone_numbers(saved, zones[0], "origin"), _zone_numbers(saved, zones[1], "destination")
     rows, areas = rows_to_spread(zones, numbers, saved.measure("trips")[:, None], od, about, attribute_levels(saved))
-    counted, _ = count_flows(od, locate_leaves(places, ends), ("trips",))
+    counted, _ = count_flows(od.located, locate_leaves(places, ends), ("trips",))
     compared = compare_flows(places, counted, rows, areas)
     known = np.union1d(*counted.places)
     origins, destinations = (np.searchsorted(known, place) for place in counted.places)
-    lengths = [length_bands(*each) for each in (count_lengths(od, ends, ("trips",)), sample_lengths(rows, areas))]
+    lengths = [
+        length_bands(*each) for each in (count_lengths(od.located, ends, ("trips",)), sample_lengths(rows, areas))
+    ]
     after = compared.estimate[:, 0]
     return InformationLoss(
         saved.name,

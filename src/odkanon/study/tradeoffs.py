@@ -13,6 +13,7 @@ from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
+from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.attribute_coverage import attribute_coverage
 from odkanon.quality.lower_bound import lower_bound
 from odkanon.quality.utility import UtilityMeasure, utility
@@ -141,9 +142,8 @@ def _row(
 
 def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
     found = release.accuracy.get(measure)
-    if found is None:
-        return None, None, None, None
-    one, two, four, eight = (place.cpc for place in found.squares)
+    places = [None if found is None else found.on_squares(km) for km in SIZES]
+    one, two, four, eight = (None if place is None else place.cpc for place in places)
     return one, two, four, eight
 
 

@@ -91,18 +91,20 @@ def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> Non
 
 
 def _check_ids_distinct(columns: list[Text], names: Sequence[str]) -> None:
-    """Raise if one id names two zones, neither of which contains the other; releases would be ambiguous."""
+    """Raise if one id names two zones of different leaves; releases would be ambiguous."""
     for low in range(len(columns)):
         for high in range(low + 1, len(columns)):
             shared = np.intersect1d(columns[low], columns[high])
             if len(shared) == 0:
                 continue
-            unrelated = np.flatnonzero(np.isin(columns[low], shared) & (columns[low] != columns[high]))
-            if len(unrelated):
-                code = str(columns[low][unrelated[0]])
+            apart = columns[low] != columns[high]
+            unrelated = np.flatnonzero(np.isin(columns[low], shared) & apart)
+            larger = np.flatnonzero(np.isin(columns[high], shared) & apart)
+            if len(unrelated) or len(larger):
+                which, level, rows = ("an unrelated", low, unrelated) if len(unrelated) else ("a larger", high, larger)
                 raise InputError(
-                    f"the code {code!r} names both a {names[low]} and an unrelated {names[high]} "
-                    f"({_rows(unrelated)}); make codes unique across levels, for instance with a prefix"
+                    f"the code {str(columns[level][rows[0]])!r} names both a {names[low]} and {which} {names[high]} "
+                    f"({_rows(rows)}); make codes unique across levels, for instance with a prefix"
                 )
 
 

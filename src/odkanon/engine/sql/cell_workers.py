@@ -11,7 +11,7 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.system import start_python
+from odkanon.model.od import AXES, LOCATED
 from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
@@ -28,11 +29,20 @@ from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
 _HEADER = struct.Struct("<qi")
 
 
-def with_cells(batch: pa.RecordBatch, cells: tuple[Cells, Cells]) -> pa.RecordBatch:
+LOCATED_ENDS = ("located_origin", "located_destination")
+
+
+def with_cells(batch: pa.RecordBatch, cells: Sequence[Cells]) -> pa.RecordBatch:
     """Return a batch with cells, as signed integers, instead of its coordinates."""
     names = [name for name in batch.schema.names if name not in COORDINATES]
-    ends = [pa.array(end.view(np.int64)) for end in cells]
-    return pa.record_batch([*ends, *(batch.column(name) for name in names)], names=["origin", "destination", *names])
+    ends = dict(zip((*AXES, *LOCATED_ENDS), [pa.array(end.view(np.int64)) for end in cells], strict=False))
+    return pa.record_batch([*ends.values(), *(batch.column(name) for name in names)], names=[*ends, *names])
+
+
+def cells_of_ends(ends: Sequence[Floats], resolution: int) -> list[Cells]:
+    """Return the cells of both ends; with coarse ones, also those at which a release is compared with its trips."""
+    levels = [resolution] if resolution >= LOCATED else [resolution, LOCATED]
+    return [latlng_to_cell(lat, lon, level) for level in levels for lat, lon in (ends[:2], ends[2:])]
 
 
 def coordinates(batch: pa.RecordBatch) -> list[Floats]:
@@ -62,9 +72,7 @@ class DegreeConverter:
 
 def place_batch(batch: pa.RecordBatch, resolution: int) -> pa.RecordBatch:
     """Return a batch with the cells of its trips."""
-    start_lat, start_lon, end_lat, end_lon = coordinates(batch)
-    ends = latlng_to_cell(start_lat, start_lon, resolution), latlng_to_cell(end_lat, end_lon, resolution)
-    return with_cells(batch, ends)
+    return with_cells(batch, cells_of_ends(coordinates(batch), resolution))
 
 
 def place_batches(batches: Iterable[pa.RecordBatch], resolution: int, workers: int) -> Iterator[pa.RecordBatch]:
@@ -90,7 +98,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.process = start_python("from odkanon.engine.sql.cell_workers import serve; serve()")
-        self._cells: tuple[Cells, Cells] | None = None
+        self._cells: list[Cells] | None = None
         self._thread: threading.Thread | None = None
 
     def ask(self, lat_lon: list[Floats], resolution: int) -> None:
@@ -108,12 +116,12 @@ class _Worker:
             for values in lat_lon:
                 self.process.stdin.write(np.ascontiguousarray(values).data)
             self.process.stdin.flush()
-            first, second = (_receive(self.process.stdout, np.empty(count, dtype=np.uint64)) for _ in range(2))
-            self._cells = (first, second)
+            columns = 2 if resolution >= LOCATED else 4
+            self._cells = [_receive(self.process.stdout, np.empty(count, dtype=np.uint64)) for _ in range(columns)]
         except (OSError, EOFError):
             return
 
-    def answer(self) -> tuple[Cells, Cells]:
+    def answer(self) -> list[Cells]:
         assert self._thread is not None
         self._thread.join()
         if self._cells is None:
@@ -154,8 +162,8 @@ def serve() -> None:
         while len(header := source.read(_HEADER.size)) == _HEADER.size:
             count, resolution = _HEADER.unpack(header)
             lat_lon = [_receive(source, np.empty(count)) for _ in range(4)]
-            for end in (lat_lon[:2], lat_lon[2:]):
-                target.write(latlng_to_cell(end[0], end[1], resolution).data)
+            for cells in cells_of_ends(lat_lon, resolution):
+                target.write(cells.data)
             target.flush()
     except (EOFError, BrokenPipeError):
         os._exit(1)  # without flushing buffers that nobody reads

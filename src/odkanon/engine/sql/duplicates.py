@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.engine.sql.backend import Backend, StoredTable, upload_columns
+from odkanon.engine.sql.cell_workers import LOCATED_ENDS, cells_of_ends
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput
+from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected
 from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets
-from odkanon.zoning.cells import Floats, latlng_to_cell
+from odkanon.zoning.cells import Floats
 
 _ZONED, _PLAIN = 1, 2
 
@@ -40,11 +42,11 @@ class Duplicates:
     def corrections(self, backend: Backend, resolution: int, columns: Sequence[str] = ()) -> StoredTable:
         """Return negative counts by origin, destination and some columns that cancel the duplicates."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64)[self.good] for name in ("extra", "weight"))
-        lat_lon = [values[self.good] for values in self.ends]
+        cells = cells_of_ends([values[self.good] for values in self.ends], resolution)
+        ends = dict(zip((*AXES, *LOCATED_ENDS), cells, strict=False))
         return upload_columns(
             backend,
-            origin=latlng_to_cell(lat_lon[0], lat_lon[1], resolution).view(np.int64),
-            destination=latlng_to_cell(lat_lon[2], lat_lon[3], resolution).view(np.int64),
+            **{name: end.view(np.int64) for name, end in ends.items()},
             **{name: self.found.column(name).filter(pa.array(self.good)) for name in columns},
             records=-extra,
             trips=-extra,

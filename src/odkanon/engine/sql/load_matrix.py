@@ -12,21 +12,30 @@ from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.attributes.spec import AttributeSpec
 from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, store_query, upload_columns
-from odkanon.engine.sql.cell_workers import DegreeConverter
+from odkanon.engine.sql.cell_workers import LOCATED_ENDS, DegreeConverter
 from odkanon.engine.sql.duplicates import Duplicates, find_duplicates, offset_attributes, refuse_mixed_offsets
-from odkanon.engine.sql.engine import axis_columns, leaf_keys, query_totals
+from odkanon.engine.sql.engine import axis_columns, leaf_keys, query_totals, sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, plan_rows
-from odkanon.model.od import AXES
+from odkanon.model.od import AXES, LOCATED
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.read.area import Area
 from odkanon.read.attribute_values import attribute_column, compile_attributes, source_columns, values_to_axis
-from odkanon.read.coordinates import SAMPLE, check_crs, ends_in_degrees, hint_at_swap, off_globe, warn_if_misplaced
+from odkanon.read.coordinates import (
+    SAMPLE,
+    check_crs,
+    check_not_degrees,
+    ends_in_degrees,
+    hint_at_swap,
+    off_globe,
+    warn_of_places,
+)
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.person_ids import value_text
 from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
 from odkanon.read.trip_checks import example_of, no_rows, warn_of_missing_ids
-from odkanon.read.trips import OUTSIDE, check_inside, trip_checks, trip_identity, trip_values
+from odkanon.read.trips import OUTSIDE, check_inside, trip_checks, trip_identity, trip_values, with_example
+from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
 
 
@@ -53,17 +62,27 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
     rows = plan_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
     degrees = None if crs is None else DegreeConverter(crs, len(rows.reasons) + 1)
+    some = _some_ends(table, rows, ends)
+    if crs is not None:
+        check_not_degrees(some, crs)
     records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
     contributors = {name: rows.columns[name] for name in rows.contributors}
     copies = find_duplicates(table, rows, records, ends, written | answers | contributors, crs)
-    source = reading.account(_account(table, rows, records, copies, crs), table.lines)
+    source = reading.account(_account(table, rows, records, copies, crs), table, {*found.values(), *kept.values()})
+    source = with_example(source, table, found, checks)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
-    _warn_if_misplaced(table, rows, ends, crs)
+    if crs is not None:
+        some, good = ends_in_degrees(some, crs)
+        some = [values[good] for values in some]
+    warn_of_places(some)
     less = None if copies is None else copies.corrections(table.backend, resolution, [*answers, *contributors])
-    return build_matrix(table.backend, rows, records, less, source, within=reading.area, attributes=attributes)
+    located, within = resolution < LOCATED, reading.area
+    return build_matrix(
+        table.backend, rows, records, less, source, within=within, attributes=attributes, located=located
+    )
 
 
 def _account(
@@ -82,16 +101,13 @@ def _account(
     return replace(source, rejected=rejected).reject(off_globe(crs), lost)
 
 
-def _warn_if_misplaced(table: SqlInput, rows: RowPlan, ends: Mapping[str, str], crs: str | None) -> None:
+def _some_ends(table: SqlInput, rows: RowPlan, ends: Mapping[str, str]) -> list[Floats]:
+    """Return ``start_lat, start_lon, end_lat, end_lon`` of some trips, as they are in the table."""
     some = table.query(
         {**ends, "reason": rows.columns["reason"]},
         lambda rows: f"SELECT {', '.join(COORDINATES)} FROM {rows} r WHERE reason = 0 LIMIT {SAMPLE}",
     )
-    lat_lon = [np.asarray(some.column(name)) for name in COORDINATES]
-    if crs is not None:
-        lat_lon, good = ends_in_degrees(lat_lon, crs)
-        lat_lon = [values[good] for values in lat_lon]
-    warn_if_misplaced(np.concatenate(lat_lon[0::2]), np.concatenate(lat_lon[1::2]))
+    return [np.asarray(some.column(name), dtype=np.float64) for name in COORDINATES]
 
 
 def build_matrix(
@@ -104,6 +120,7 @@ def build_matrix(
     within: Area | None = None,
     tree: Hierarchy | None = None,
     attributes: Sequence[AttributeSpec] = (),
+    located: bool = False,
 ) -> SqlMatrix:
     """Return the matrix of valid records, or of those inside an area.
 
@@ -115,15 +132,18 @@ def build_matrix(
     copies : StoredTable, optional
         Negative counts that cancel duplicates: ``origin, destination``, attributes, contributors and
         ``records, trips, weight``.
+    located : bool
+        Whether records and copies have `LOCATED_ENDS` as well.
     """
     ends = ", ".join(axis_columns(len(attributes)))
+    every = ", ".join([ends, *(LOCATED_ENDS if located else ())])
     weighted = "weight" in rows.columns
     masses = ("records", "trips", "weight") if weighted else ("records", "trips")
     trips = "trips" if "trips" in rows.columns else "1"
     own = f"{trips} AS trips{', weight' * weighted}"
-    good = f"SELECT {ends}, 1 AS records, {own} FROM {records} WHERE reason = 0"
+    good = f"SELECT {every}, 1 AS records, {own} FROM {records} WHERE reason = 0"
     if copies is not None:
-        good = f"{good} UNION ALL SELECT {ends}, {', '.join(masses)} FROM {copies}"
+        good = f"{good} UNION ALL SELECT {every}, {', '.join(masses)} FROM {copies}"
     contributions = {
         name: f"SELECT {ends}, {name} AS contributor, {own} FROM {records} WHERE reason = 0 AND {name} IS NOT NULL"
         for name in rows.contributors
@@ -144,16 +164,20 @@ def build_matrix(
         keep = (records,)
     keep = keep if copies is None else (*keep, copies)
     axes, numbers = _axes(backend, good, attributes)
+    scale, sums = rows.scale if weighted else None, ", ".join(f"{sum_bigint(name)} AS {name}" for name in masses[1:])
+    finer = None
+    if located:
+        cells = ", ".join(f"{cell} AS {axis}" for cell, axis in zip(LOCATED_ENDS, AXES, strict=True))
+        query = f"SELECT {cells}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {', '.join(LOCATED_ENDS)}"
+        finer = _matrix(backend, store_query(backend, query), {}, source, scale, None, None)
     good = _coded(good, numbers, masses)
     contributions = {
         name: _coded(relation, numbers, ["contributor", *masses[1:]]) for name, relation in contributions.items()
     }
-    sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in masses[1:])
     pairs = store_query(backend, f"SELECT {ends}, 1 AS pairs, {sums} FROM ({good}) g GROUP BY {ends}")
     subqueries = {name: Subquery(relation, *keep, *numbers) for name, relation in contributions.items()}
     _warn_of_missing(backend, rows.contributors, records, copies)
-    matrix = _matrix(backend, pairs, subqueries, source, rows.scale if weighted else None, tree, within)
-    return replace(matrix, axes=axes)
+    return replace(_matrix(backend, pairs, subqueries, source, scale, tree, within), axes=axes, finer=finer)
 
 
 def _warn_of_missing(

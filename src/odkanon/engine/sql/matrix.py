@@ -45,6 +45,13 @@ class SqlMatrix:
     """The totals of the matrix and its provenance."""
     axes: tuple[AttributeAxis, ...] = ()
     """The attributes of a cube."""
+    finer: SqlMatrix | None = None
+    """The same trips between cells of `LOCATED`, where leaves are coarser than their coordinates."""
+
+    @property
+    def located(self) -> SqlMatrix:
+        """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
+        return self if self.finer is None else self.finer
 
     def table_axis(self, axis: Axis) -> TableAxis:
         """Return one axis of the table of pairs."""
@@ -124,7 +131,7 @@ class SqlMatrix:
             self.summary.scale,
             attributes=tuple(code.astype(np.int32) for code in groups.codes[2:]),
         )
-        return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes)
+        return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes, self.finer)
 
     def residual_trips(self, contributors: Collection[str] | None = None) -> SqlResidual:
         """Return all pairs by the numbers of their leaves, with the contributors of some (by default all) measures."""

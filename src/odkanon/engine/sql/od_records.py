@@ -35,6 +35,7 @@ from odkanon.read.od_table import (
 )
 from odkanon.read.tables.column_names import ENDS, missing_columns
 from odkanon.read.trip_checks import no_rows
+from odkanon.read.trips import with_example
 from odkanon.read.zone_hierarchy import unknown_codes
 from odkanon.zoning.cells import cell_to_resolution, cell_to_str, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -51,11 +52,14 @@ def load_od(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeS
     times, hierarchy = reading.times(table, found), reading.tree
     asked, where = compile_attributes(attributes, table, found, times), reading.check(table, found, times)
     identity = end_identity(found, asked, times)
-    rows = plan_rows(table, found, end_checks(table, found, asked), where=where, identity=identity)
+    checks = end_checks(table, found, {**asked.times, **(times if reading.uses_hours else {})})
+    rows = plan_rows(table, found, checks, where=where, identity=identity)
     zoned = offset_attributes(asked.times)
     read = table.keep(end_texts(found) | rows.fingerprint | asked.sql | asked.written | zoned | rows.columns)
     refuse_mixed_offsets(table, found, read, zoned, None)
-    source = reading.account(account_for_rows(table, rows, read, Rejected(0, 0)), table.lines)
+    used = {*found.values(), *source_columns(attributes)}
+    source = reading.account(account_for_rows(table, rows, read, Rejected(0, 0)), table, used)
+    source = with_example(source, table, found, checks)
     texts = _distinct_texts(table, read)
     reason, unknown = (NO_CELL, "") if hierarchy is None else (NO_LEAF, "")
     if hierarchy is None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.engine.dispatch import open_workspace
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import (
@@ -27,12 +28,14 @@ from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Squares
 from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_points, locate_zones
 from odkanon.zoning.cells import Floats
-from odkanon.zoning.spherical_geometry import Projection
+from odkanon.zoning.spherical_geometry import Projection, cell_area_km2, polygon_area_km2
 from odkanon.zoning.zone_nodes import ZoneNodes, attribute_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
+SIDES = 2
+"""How many leaves the side of a square has at least: smaller squares carry no information on trips placed by leaf."""
 GOOD = 0.8
 """The CPC from which flows between places are called good."""
 
@@ -44,7 +47,7 @@ class Accuracy:
     Attributes
     ----------
     squares : tuple of FlowAccuracy
-        On squares, from the smallest.
+        On squares, from the smallest that the location of the trips allows.
     zones : FlowAccuracy or None
         On the user's own zones, if given.
     length_overlap : float
@@ -73,11 +76,16 @@ class Accuracy:
             good = place.km
         return good
 
+    def on_squares(self, km: float) -> FlowAccuracy | None:
+        """Return the accuracy on squares of a given side; None if they are too small for what is known of the trips."""
+        return next((place for place in self.squares if place.km == km), None)
+
     def sentence(self, km: float = 4.0) -> str:
         """Return the main result as a sentence."""
         chosen = min(self.squares, key=lambda place: abs((place.km or 0) - km))
         good = self.good_from
-        upward = f"good from {good:g} km upward" if good else f"good nowhere up to {self.squares[-1].name}"
+        largest = self.squares[-1].name
+        upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} at every size up to {largest}"
         return f"Flows between places of {chosen.name} are right to {chosen.cpc:.0%}; {upward}."
 
     def as_dict(self) -> dict[str, Any]:
@@ -89,10 +97,11 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     """Return the accuracy of a release in each measure of the input; empty if the location of zones is unknown.
 
     T is the input counted on places that no method has chosen: squares on an equal-area map around the data, and the
-    user's own zones if given. M is the release on the same places, each row spread evenly over the area of its two
-    zones; a row that contains finer rows covers the remainder of its area. Rows of a cube are also spread over the
-    values below their own, and flows with any values are compared. Linear in the pairs of the input, which stay where
-    they are, and in the rows of the release.
+    user's own zones if given. It is counted at the coordinates of the trips; where only the zones of both ends are
+    known, squares with a side below that of two zones are left out, since T would be as blurred as M. M is the release
+    on the same places, each row spread evenly over the area of its two zones; a row that contains finer rows covers
+    the remainder of its area. Rows of a cube are also spread over the values below their own, and flows with any
+    values are compared. Linear in the pairs of the input, which stay where they are, and in the rows of the release.
 
     Parameters
     ----------
@@ -114,8 +123,11 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
     matrix = release.matrix
-    found = None if matrix is None else map_leaves(matrix)
+    found = None if matrix is None else map_leaves(matrix.located)
     if matrix is None or found is None:
+        return {}
+    sizes = [size for size in sizes if size >= SIDES * leaf_side(matrix.located)]
+    if not sizes and zones is None:
         return {}
     if len(release.classes) and not (release.origins.are_located and release.destinations.are_located):
         return {}
@@ -132,14 +144,14 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     engine, squares, spots = None, [], areas
     for size in sizes:
         square = Squares(size)
-        truth, engine = count_flows(matrix, locate_leaves(square, leaves), measures, engine)
+        truth, engine = count_flows(matrix.located, locate_leaves(square, leaves), measures, engine)
         spots = spots[0].on(square), spots[1].on(square)  # larger squares are made of these
         squares.append(measure_flows(square, size, compare_flows(square, truth, rows, spots), rows))
     own = None
     if zones is not None:
-        truth, _ = count_flows(matrix, locate_leaves(zones, leaves), measures)
+        truth, _ = count_flows(matrix.located, locate_leaves(zones, leaves), measures)
         own = measure_flows(zones, None, compare_flows(zones, truth, rows, areas), rows)
-    lengths = compare_lengths(count_lengths(matrix, leaves, measures), sample_lengths(rows, areas))
+    lengths = compare_lengths(count_lengths(matrix.located, leaves, measures), sample_lengths(rows, areas))
     return {
         measure: Accuracy(tuple(each[index] for each in squares), None if own is None else own[index], *lengths[index])
         for index, measure in enumerate(measures)
@@ -158,6 +170,16 @@ def map_leaves(matrix: Matrix) -> tuple[Projection, LeafPoints] | None:
     about = Projection.around(lat, lon)
     (x, y), (to_x, to_y) = (about.to_metres(*end) for end in points)
     return about, LeafPoints((np.rint(x), np.rint(y)), (np.rint(to_x), np.rint(to_y)))
+
+
+def leaf_side(matrix: Matrix) -> float:
+    """Return the side in km of a square as large as the leaf in which an average trip ends."""
+    tree = matrix.destinations
+    if tree.resolution is not None:
+        return float(np.sqrt(cell_area_km2(str(tree.labels(0)[len(tree.leaves) // 2]))))
+    areas = np.array([polygon_area_km2((tree.outlines or {}).get(str(leaf), {})) for leaf in tree.leaves])
+    (trips,) = open_workspace(matrix).engine(frozenset()).node_masses("destination", "trips")[:1]
+    return float(np.sqrt(np.average(areas, weights=trips)))
 
 
 def _attributes(release: Release, matrix: Matrix) -> list[tuple[ZoneNodes, Ints]]:
@@ -192,4 +214,5 @@ def rows_to_spread(
     ends = zip(zones, (matrix.origins, matrix.destinations), rows, strict=True)
     axes = [(place_nodes(side, tree), which) for side, tree, which in ends]
     found = merge_rows(RowMasses(*rows, masses_to_spread(mass, [*axes, *attributes])))
-    return found, locate_zones(zones, (matrix.origins.resolution, matrix.destinations.resolution), about)
+    known = matrix.located
+    return found, locate_zones(zones, (known.origins.resolution, known.destinations.resolution), about)

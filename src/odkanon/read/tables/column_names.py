@@ -6,6 +6,7 @@ A layout that differs in names only belongs into `ALIASES`; one whose values mus
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -141,6 +142,39 @@ def _named(
     if inverted:
         log.warning("column names are read as {ours: theirs}, though the reverse would be possible")
     return dict(columns)
+
+
+def probable_columns(unused: Sequence[str], measures: Collection[str]) -> dict[str, str]:
+    """Return the unused columns that look like a weight, a person or a household where the input has none.
+
+    Examples
+    --------
+    >>> probable_columns(["FactorViaje", "IdPersona", "Comuna", "n_personas"], ["trips"])
+    {'weight': 'FactorViaje', 'person': 'IdPersona'}
+    """
+    found: dict[str, str] = {}
+    for column in unused:
+        words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]", " ", column).lower()))
+        for ours, (measure, names) in _LOOKS_LIKE.items():
+            if measure not in measures and words & names and (ours == "weight" or words & _ID or words <= names):
+                found.setdefault(ours, column)
+    return found
+
+
+_ID = {"id", "ids", "uid", "code", "cod", "codigo", "no", "nr", "key", "clave", "folio"}
+_LOOKS_LIKE = {
+    "weight": (
+        "weight",
+        {"weight", "weights", "wgt", "factor", "expansion", "peso", "poids", "gewicht", "ponderacion"},
+    ),
+    "person": (
+        "persons",
+        {"person", "persona", "pessoa", "personne", "individual", "individuo", "individu", "participant", "respondent"}
+        | {"user", "rider", "passenger", "traveler", "traveller", "viajero", "usuario"},
+    ),
+    "household": ("households", {"household", "hogar", "menage", "haushalt", "domicilio"}),
+}
+"""By our names, the measure that the column gives, and words in the names of such columns."""
 
 
 def detect_content(table: NamedColumns, found: Mapping[str, str]) -> TableContent:

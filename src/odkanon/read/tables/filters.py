@@ -20,7 +20,7 @@ from odkanon.attributes.filter_grammar import (
 from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import ColumnNotFoundError, InputError
 from odkanon.read.tables.table import RowCheck, TypedColumns
-from odkanon.read.tables.time_formats import TimeColumn
+from odkanon.read.tables.time_formats import TimeColumn, unreadable_time
 
 FILTERED = "not matched by the filter"
 """The reason of rows that a filter drops; the filter itself may name people, and stays in the `InputSpec`."""
@@ -67,13 +67,17 @@ class FilterScope:
 def filter_check(filters: Sequence[str], scope: FilterScope) -> RowCheck | None:
     """Return the check that rejects rows which do not match all filters; None without any.
 
-    A missing value, or NaN, matches nothing. Quoted numbers are numbers where a column holds floats. Columns of times
-    are compared with a time of day (``"07:00"``), a date, or both; ``hour`` is the hour in which a trip starts.
+    A missing value, or NaN, matches nothing. Where the answer depends on a time that cannot be read, the row passes:
+    it is rejected for its time. Quoted numbers are numbers where a column holds floats. Columns of times are compared
+    with a time of day (``"07:00"``), a date, or both; ``hour`` is the hour in which a trip starts.
     """
     if not filters:
         return None
-    conditions = [f"coalesce({_compile(parse_filter(text), text, scope)}, false)" for text in filters]
-    return RowCheck(FILTERED, f"NOT ({' AND '.join(conditions)})")
+    matches = " AND ".join(_compile(parse_filter(text), text, scope) for text in filters)
+    used = {scope.found.get(name, name) for name in filter_names(filters)}
+    times = [name for name in scope.times if scope.found[name] in used or (name == "start_time" and HOUR in used)]
+    unread = " OR ".join(unreadable_time(scope.table, scope.found[name]) for name in times) or "false"
+    return RowCheck(FILTERED, f"NOT coalesce({matches}, {unread})")
 
 
 def filter_names(filters: Sequence[str]) -> Collection[str]:

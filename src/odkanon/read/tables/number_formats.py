@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 from odkanon.core.sql import quote_name, quote_text
@@ -22,6 +22,9 @@ _WRITTEN = ("VARCHAR", "DOUBLE", "FLOAT", "BIGINT", "INTEGER", "DECIMAL")
 """Types other than timestamps that a time may have."""
 _SERIALS = (20_000, 80_000)
 """Spreadsheet dates from 1954 to 2119, in days since 1900."""
+_EPOCH = (631_152_000, 4_102_444_800)
+"""Seconds since 1970 in 1990 and 2100; smaller and larger numbers may be dates written as digits."""
+_UNITS = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 _DEGREES = r"^\s*[-+]?\d{1,3},\d+\s*$"
 _DAYS = tuple(order.replace("/", mark) for mark in "/.-" for order in ("%d/%m/%Y", "%m/%d/%Y"))
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
@@ -79,6 +82,9 @@ def normalize_formats(
         if number_format.time_format is None and _is_serial(table.name, name, values):
             written[name] = _moment_of_serial(name)
             continue
+        if number_format.time_format is None and (unit := _epoch_unit(table.name, name, values)) is not None:
+            written[name] = _moment_of_epoch(name, unit)
+            continue
         is_text = types[name] == "VARCHAR"
         form = (number_format.time_format or _detect_format(table, name, values)) if is_text else None
         if form is not None:
@@ -108,6 +114,30 @@ def _moment_of_serial(name: str) -> str:
     days = f"TRY_CAST({column} AS DOUBLE)"
     moment = f"TIMESTAMP '1899-12-30' + to_seconds(CAST(round({days} * 86400) AS BIGINT))"
     return f"coalesce(strftime({moment}, '%Y-%m-%d %H:%M:%S'), CAST({column} AS VARCHAR))"
+
+
+def _epoch_unit(table: str, name: str, values: Sequence[str]) -> str | None:
+    """Return the unit of times that are counted since 1970, with a warning; None for other times."""
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        return None
+    for unit, size in _UNITS.items():
+        if numbers and all(_EPOCH[0] * size <= number < _EPOCH[1] * size for number in numbers):
+            moment = datetime.fromtimestamp(numbers[0] // size, tz=UTC)
+            log.warning(
+                "%s: %s is read as %s since 1970, in UTC (%s is %s)",
+                *(table, name, unit, values[0], f"{moment:%Y-%m-%d %H:%M:%S}"),
+                extra={"option": "timezone"},
+            )
+            return unit
+    return None
+
+
+def _moment_of_epoch(name: str, unit: str) -> str:
+    column = quote_name(name)
+    moment = f"make_timestamp(CAST(round(TRY_CAST({column} AS DOUBLE) * {1e6 / _UNITS[unit]!r}) AS BIGINT))"
+    return f"coalesce(strftime({moment}, '%Y-%m-%d %H:%M:%SZ'), CAST({column} AS VARCHAR))"
 
 
 def _has_comma(table: str, decimal: str | None, degrees: Sequence[Sequence[str]]) -> bool:

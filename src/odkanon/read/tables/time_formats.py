@@ -93,6 +93,15 @@ def half_of_day(column: str) -> str:
     return f"({name} NOT LIKE '{_NO_OFFSET}' AND regexp_matches({name}, '{_HALF}'))"
 
 
+def unreadable_time(table: TypedColumns, column: str) -> str:
+    """Return the SQL condition that a value is no time; stored timestamps always are."""
+    name, kind = quote_name(column), table.types()[column]
+    if kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
+        return "false"
+    half = f" OR {half_of_day(column)}" if kind == "VARCHAR" else ""
+    return f"({name} IS NOT NULL AND (TRY_CAST({name} AS TIMESTAMP) IS NULL{half}))"
+
+
 def _epoch(number: str) -> str:
     """Return microseconds since 1970 of a number whose unit follows from its size."""
     units = " ".join(

@@ -1,0 +1,197 @@
+"""What is wrong with an input is said with its number and an example, before anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.runner import odkanon
+from odkanon import InputError, make_survey, read_trips
+from odkanon.core.sql import write_csv
+from odkanon.read.coordinates import warn_of_places
+from odkanon.read.tables.filters import FILTERED
+from worlds.tries import tries
+
+COORDINATES = ("start_lat", "start_lon", "end_lat", "end_lon")
+
+
+def survey(rows: int = 2000, **columns: Sequence[object]) -> pa.Table:
+    """Return the first trips of the sample, with some columns replaced or added."""
+    table = make_survey().slice(0, rows)
+    for name, values in columns.items():
+        at = table.column_names.index(name) if name in table.column_names else None
+        table = table.append_column(name, [values]) if at is None else table.set_column(at, name, [values])
+    return table
+
+
+def moved(table: pa.Table, which: np.ndarray, values: dict[str, np.ndarray]) -> pa.Table:
+    """Return a table with other coordinates in some rows."""
+    for name, column in values.items():
+        old = np.array(table.column(name))
+        table = table.set_column(table.column_names.index(name), name, [np.where(which, column, old)])
+    return table
+
+
+def write(table: pa.Table, folder: Path, name: str = "trips.csv") -> Path:
+    write_csv(table, folder / name)
+    return folder / name
+
+
+@tries(20)
+@given(st.lists(st.sampled_from(["08:00", "12:00", "x", ""]), min_size=5, max_size=30), st.sampled_from(["a", "b"]))
+def test_an_unreadable_time_is_no_answer_of_the_filter(times: list[str], wanted: str) -> None:
+    days = ["ab"[at % 2] for at in range(len(times))]
+    start = [f"2024-03-01 {each}" if each not in ("x", "") else each or None for each in times]
+    table = survey(len(times), start_time=start, day=days)
+    unread = sum(time == "x" and day == wanted for time, day in zip(times, days, strict=True))
+    early = sum(time == "08:00" and day == wanted for time, day in zip(times, days, strict=True))
+    where = [f'day == "{wanted}"', "hour < 10"]
+    if not early:
+        with pytest.raises(InputError, match=f"{unread} whose start_time cannot" if unread else "matches none"):
+            read_trips(table, where=where)
+        return
+    trips = read_trips(table, where=where)
+    rejected = {reason: part.rows for reason, part in trips.source.rejected.items()}
+    assert len(trips) == early
+    assert rejected.get("whose start_time cannot be read", 0) == unread
+    assert rejected.get(FILTERED, 0) == len(times) - early - unread
+
+
+def test_many_rejected_rows_are_in_the_first_line_and_most_are_refused(tmp_path: Path) -> None:
+    lat = np.array(survey().column("start_lat")).astype(object)
+    few, many = lat.copy(), lat.copy()
+    few[:150], many[:1200] = "unknown", "unknown"
+    file = write(survey(start_lat=few.astype(str).tolist()), tmp_path)
+    done = odkanon("anonymize", file, "-o", "release", "--resolution", "7", cwd=tmp_path)
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()[:2]
+    assert first.startswith("Read 2,000 rows, 8% of which cannot be used: ")
+    assert second.strip().startswith("for instance line 2: start_lat = 'unknown', ")
+    file = write(survey(start_lat=many.astype(str).tolist()), tmp_path)
+    for folder, accepted in (("refused", False), ("accepted", True)):
+        done = odkanon("anonymize", file, "-o", folder, *["--accept-rejected"] * accepted, cwd=tmp_path)
+        assert done.returncode == (0 if accepted else 2)
+        assert (tmp_path / folder).exists() == accepted
+        if not accepted:
+            message = done.stderr.splitlines()[-1]
+            rows = f"1,200 of 2,000 rows of {file} cannot be used (1,200 with coordinates that are not numbers)"
+            assert message.startswith(f"error: {rows}; for instance in line 2: start_lat = 'unknown', ")
+            assert message.endswith("Correct them, or accept that they are lost (option --accept-rejected)")
+    again = odkanon("rerun", "accepted.recipe.json", "-o", "again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_filter_does_not_count_as_rejection(tmp_path: Path) -> None:
+    file = write(survey(), tmp_path)
+    done = odkanon("anonymize", file, "-o", "r", "--resolution", "7", "--where", 'sex == "Woman"', cwd=tmp_path)
+    assert done.returncode == 0
+    assert "cannot be used" not in done.stdout
+
+
+def test_places_that_are_probably_wrong_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    table = survey()
+    ends = [np.array(table.column(name)) for name in COORDINATES]
+    tenth = np.arange(len(ends[0])) % 10 == 3
+    warn_of_places(ends)
+    assert not caplog.messages
+    swapped = [np.where(tenth, ends[1], ends[0]), np.where(tenth, ends[0], ends[1]), *ends[2:]]
+    warn_of_places(swapped)
+    assert len(caplog.messages) == 1
+    assert "200 of 2,000 trips start or end more than 122 km away from the middle of the others" in caplog.messages[0]
+    assert f"at start_lat = {ends[1][3]:.5f}, start_lon = {ends[0][3]:.5f}; with latitude" in caplog.messages[0]
+    caplog.clear()
+    lyon = [*ends[:2], np.where(tenth, ends[2] - 3.1, ends[2]), np.where(tenth, ends[3] + 2.5, ends[3])]
+    warn_of_places(lyon)
+    assert "200 of 2,000 trips start or end more than 122 km away" in caplog.messages[0]
+    assert "at end_lat = " in caplog.messages[0]
+    assert "if they do not belong there, leave them out" in caplog.messages[0]
+    caplog.clear()
+    warn_of_places([ends[0] - 82.3, ends[1] - 79, ends[2] - 82.3, ends[3] - 79])  # Santiago in the next zone of UTM
+    assert "most trips are in the sea" in caplog.messages[0]
+
+
+@tries(30)
+@given(st.integers(0, 10**6), st.floats(-60, 60), st.floats(-170, 170), st.sampled_from([0.01, 0.1, 1.0, 4.0]))
+def test_a_few_trips_that_are_far_away_are_nothing_to_warn_of(seed: int, lat: float, lon: float, spread: float) -> None:
+    """Neither are cities of any size, nor a country."""
+    random = np.random.default_rng(seed)
+    ends = [random.normal(middle, spread, 600) for middle in (lat, lon, lat, lon)]
+    for side in ends:
+        side[:2] += 30
+    records: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("odkanon.read.coordinates.log.warning", lambda text, *rest, **more: records.append(text))
+        warn_of_places(ends)
+    assert not [text for text in records if "away from the middle" in text]
+
+
+def test_degrees_are_not_taken_for_metres(tmp_path: Path) -> None:
+    file = write(survey(), tmp_path)
+    for engine in ("memory", "duckdb"):
+        done = odkanon("anonymize", file, "-o", "r", "--crs", "EPSG:32631", "--engine", engine, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "the coordinates are degrees already (start_lat = 48." in done.stderr
+        assert "leave out the reference system (option --crs)" in done.stderr
+        assert not (tmp_path / "r").exists()
+
+
+def test_columns_that_nothing_refers_to_are_named(tmp_path: Path) -> None:
+    table = survey().drop_columns(["weight", "person"] if "person" in survey().column_names else ["weight"])
+    count = len(table)
+    table = table.append_column("FactorViaje", [np.ones(count)]).append_column("IdPersona", [np.arange(count) // 3])
+    file = write(table, tmp_path)
+    done = odkanon("anonymize", file, "-o", "r", "--resolution", "7", "--where", 'sex == "Woman"', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    unused = next(line for line in done.stdout.splitlines() if line.startswith("Not used: "))
+    assert "FactorViaje" in unused
+    assert "IdPersona" in unused
+    assert "sex" not in unused
+    assert "start_lat" not in unused
+    assert "column 'FactorViaje' looks like the weight of a trip and is not used" in done.stdout
+    assert "--column person=IdPersona" in done.stdout
+    named = ["--column", "person=IdPersona", "--column", "weight=FactorViaje"]
+    done = odkanon("anonymize", file, "-o", "named", "--resolution", "7", *named, cwd=tmp_path)
+    assert "looks like" not in done.stdout
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_times_since_1970_are_read(unit: int, as_text: bool, tmp_path: Path) -> None:
+    seconds = [1_710_000_000 + 60 * at for at in range(200)]
+    numbers = [second * unit for second in seconds]
+    table = survey(200, start_time=list(map(str, numbers)) if as_text else numbers)
+    trips = read_trips(table, where="hour < 17")
+    expected = sum((second // 3600) % 24 < 17 for second in seconds)
+    assert 0 < expected < 200
+    assert len(trips) == expected
+    local = read_trips(table, where="hour < 15", timezone="America/Santiago")
+    assert len(local) == sum((second // 3600 - 3) % 24 < 15 for second in seconds)
+
+
+def test_dates_in_digits_are_not_times_since_1970() -> None:
+    table = survey(100, start_time=[202401310800 + at % 50 for at in range(100)])
+    with pytest.raises(InputError, match="whose start_time cannot be read"):
+        read_trips(table, where="hour < 17")
+
+
+def test_a_value_that_a_cube_does_not_have_is_an_error(tmp_path: Path) -> None:
+    file = write(survey(), tmp_path)
+    assert odkanon("anonymize", file, "-o", "cube", "--by", "sex", "--resolution", "7", cwd=tmp_path).returncode == 0
+    done = odkanon("export", "cube", "--where", 'sex == "woman"', "-o", "view", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unknown value of sex 'woman' (did you mean 'Woman'?); choose from " in done.stderr
+    assert not (tmp_path / "view").exists()
+
+
+def test_a_code_of_two_zones_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "zones.csv").write_text("zone,district,city\na,d1,all\nb,d1,all\nall,all,all\n")
+    (tmp_path / "od.csv").write_text("origin,destination,trips\na,b,20\nb,all,30\n")
+    done = odkanon("anonymize", "od.csv", "-o", "r", "--hierarchy", "zones.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the code 'all' names both a zone and a larger city (rows 1, 2); make codes unique" in done.stderr
