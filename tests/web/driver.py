@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
@@ -57,15 +57,19 @@ class Opened:
         """How often each colour occurs on the map."""
         return dict(self.page.evaluate(PIXELS, None))
 
-    def zone_colours(self, panel: str, zones: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        """The colour in the middle of each zone of a panel such as ``r0-origin``."""
-        places = [self.place(panel, zone) for zone in zones]
-        return {zone: tuple(colour) for zone, colour in zip(zones, self.page.evaluate(PIXELS, places), strict=True)}
-
-    def place(self, panel: str, zone: str) -> list[float]:
-        """The middle of a zone, in pixels of the window."""
-        found: list[float] = self.page.evaluate("([panel, zone]) => odkanon.place(panel, zone)", [panel, zone])
+    def place(self, place: str) -> list[float]:
+        """The middle of a place of the level that is shown, in pixels of the window."""
+        found: list[float] = self.page.evaluate("(place) => odkanon.place(place)", place)
         return found
+
+    def places(self) -> list[str]:
+        """The ids of the places of the level that is shown."""
+        found: list[str] = self.page.evaluate("odkanon.level().places")
+        return found
+
+    def state(self, name: str) -> Any:
+        """What the reader chose."""
+        return self.page.evaluate(f"odkanon.state()[{name!r}]")
 
     def settle(self, limit: float = 60.0) -> Opened:
         """Wait until the map shows something and has stopped changing."""
@@ -78,10 +82,14 @@ class Opened:
             time.sleep(0.1)
         raise AssertionError(f"the map did not come to rest within {limit} s: {len(before or {})} colours")
 
-    def pick(self, name: str, value: str) -> Opened:
-        """Choose one of the radio buttons above the map."""
-        self.page.locator(f'input[name="{name}"][value="{value}"]').check()
-        return self.settle()
+    def press(self, name: str) -> Opened:
+        """Press one of the buttons of the page."""
+        self.page.get_by_role("button", name=name, exact=True).click()
+        return self
+
+    def open_made(self) -> Opened:
+        """Open what stands behind the promise."""
+        return self.press("How it was made")
 
     def until(self, script: str, limit: float = 10.0) -> None:
         """Wait until a script gives true; Playwright's own way of waiting is kept out by the page's policy."""
@@ -108,10 +116,11 @@ def open_report(
     theme: str = "light",
     wait: bool = True,
     draws: bool = True,
+    end: str = "",
 ) -> Opened:
     """Write the report of some releases to a file and open it from disk, offline."""
     target.write_text(render(folders), encoding="utf-8")
-    return open_page(browser, target, size=size, theme=theme, wait=wait, draws=draws)
+    return open_page(browser, target, size=size, theme=theme, wait=wait, draws=draws, end=end)
 
 
 def open_page(
@@ -122,11 +131,13 @@ def open_page(
     theme: str = "light",
     wait: bool = True,
     draws: bool = True,
+    end: str = "",
 ) -> Opened:
     """Open a page from disk, offline; one that does not draw has everything but the map, and sooner."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         offline=True,
+        locale="en-US",
         color_scheme="dark" if theme == "dark" else "light",
     )
     if not draws:
@@ -136,17 +147,9 @@ def open_page(
     opened.page.on("pageerror", lambda error: opened.problems.append(str(error)))
     opened.page.on("request", opened.request)
     start = time.monotonic()
-    opened.page.goto(target.as_uri())
+    opened.page.goto(target.as_uri() + end)
     if wait and draws:
         opened.page.wait_for_selector(".maps[data-drawn]")
         opened.settle()
     opened.seconds = time.monotonic() - start
     return opened
-
-
-def answer(opened: Opened) -> tuple[int, str]:
-    """Return how many trips the sentence above the map counts, and all of it."""
-    text = opened.text(".answer")
-    found = re.search(r": (?:at least )?([\d,]+) published trips", text)
-    assert found, text
-    return int(found[1].replace(",", "")), text

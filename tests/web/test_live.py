@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Route
 
 from odkanon.explore.controls import for_controls
 from odkanon.methods import METHODS
-from odkanon.publish.report.page_model import build_model
+from odkanon.publish.report.page_model import FORMAT, build_model
 from odkanon.publish.report.report_page import fill_template
 from odkanon.release_format.folder import open_release
 from web import made
@@ -44,7 +44,7 @@ OFFER = {
 
 
 class Server:
-    """Answers with a release whose name tells k, and keeps what it was asked."""
+    """Answers with a release whose rule tells k, and keeps what it was asked."""
 
     def __init__(self, folder: Path) -> None:
         self.model = build_model([open_release(folder)])
@@ -53,7 +53,7 @@ class Server:
 
     def __call__(self, route: Route) -> None:
         if route.request.method == "GET":
-            page = fill_template({"format": 1, "shapes": [], "releases": [], "live": OFFER}, connect="'self'")
+            page = fill_template({"format": FORMAT, "shapes": [], "releases": [], "live": OFFER}, connect="'self'")
             route.fulfill(body=page, content_type="text/html; charset=utf-8")
             return
         request = json.loads(route.request.post_data or "")
@@ -65,7 +65,9 @@ class Server:
         if request["k"] > 40:
             route.fulfill(status=422, json={"error": "nothing can be published with this k"})
             return
-        release = {**self.model["releases"][0], "name": f"k is {request['k']}"}
+        rule = {"k": request["k"], "trips": request["k"]}
+        release = {**self.model["releases"][0]}
+        release["about"] = {**release["about"], "rule": rule}
         route.fulfill(json={**self.model, "releases": [release]})
 
 
@@ -82,7 +84,7 @@ def test_the_controls_ask_the_server_and_the_page_follows(browser: Browser, tmp_
     slider = opened.page.get_by_role("slider", name="k", exact=True)
     for k in range(11, 31):
         slider.fill(str(k))
-    opened.until("document.querySelector('h1').textContent === 'k is 30'")
+    opened.until("document.querySelector('.promise')?.textContent.includes('at least 30 trips')")
     boxes = opened.page.get_by_role("checkbox")
     boxes.nth(1).check()
     boxes.nth(0).uncheck()

@@ -1,259 +1,718 @@
-/** Puts the page together and keeps map, legend and lists in step with what the reader chose. */
+/** Puts the page together and keeps map, card, strip and matrix in step with what the reader chose. */
 
-import { readBeneath } from "./beneath";
-import { h, refill, replace } from "./dom";
-import { first, kept } from "./first";
-import { joinBounds, type Point } from "./geometry";
-import { heart } from "./heart";
-import { moveOntoLand } from "./land";
-import { stacked } from "./map/grid";
-import type { Piece } from "./map/layers";
-import type { Titled } from "./map/layout";
-import { panelsOf } from "./map/panels";
-import type { Panel } from "./map/shading";
-import { pointedAt, type OnMap } from "./map/tooltip";
+import { answer, certainty, changes, placeChanges, type Answer, type Change, type Entry, type Question } from "./ask";
+import { h, replace } from "./dom";
+import { download, flowsAsCsv, pictureOf, type Row } from "./download";
+import { boundsOf, joinBounds, type Bounds, type Point } from "./geometry";
+import { keyOf, type Level, type Table } from "./levels";
+import { widthOf, type Line } from "./map/arrows";
+import { cityLayers, flowColour, type Circle, type City } from "./map/city";
+import type { Label } from "./map/labels";
+import { unitsAt } from "./map/ruler";
+import type { Pointed } from "./map/tip";
 import { Maps } from "./map/view";
-import { AXES, unpack, withGoodness, type Goodness, type Model, type PackedModel, type Release } from "./model";
-import { Names } from "./names";
-import { nodeAt } from "./nest";
-import { account, asked } from "./panels/account";
-import { differences } from "./panels/differences";
-import { footing, heading, promises, titleOf } from "./panels/heading";
-import { hereCard, placedWords, totalOf } from "./panels/here";
-import { histograms } from "./panels/histogram";
-import { KindPanels } from "./panels/kinds";
-import { PlacePanel } from "./panels/places";
-import { privacy, utility } from "./panels/quality";
-import { headline } from "./panels/statement";
-import { toolbar } from "./panels/toolbar";
-import { ZonePanel } from "./panels/zones";
-import { pictureOf, type Picture } from "./pictures";
-import { Store, type State } from "./state";
-import { followTheme, palette, themeButton } from "./theme";
+import { unpack, withGoodness, type Goodness, type Model, type PackedModel } from "./model";
+import { Card, listed } from "./panels/card";
+import type { Suggestion } from "./panels/field";
+import { Matrix } from "./panels/matrix";
+import { Promises } from "./panels/promise";
+import { Strip, valueName, type Attribute } from "./panels/strip";
+import { Tools } from "./panels/tools";
+import { fromHash, Store, toHash, type State } from "./state";
+import { followTheme, isDark, palette } from "./theme";
+import { LANGUAGES, Speech, type Numbers } from "./words";
 
-/** How much of the window's height the map takes where chips and sliders below it should be in sight as well. */
-const WITH_KINDS = 0.55;
+const MOST_FLOWS = 900;
+/** A place that is drawn smaller than this, in pixels, belongs to a coarser level. */
+const SMALLEST = 52;
+const LARGEST_CIRCLE = 15;
+/** The part of all trips that the first view holds. */
+const TAIL = 0.03;
+const SUGGESTED = 8;
+/** The share of the trips that ends in the town a page is named after. */
+const FAIR = 0.02;
+const ALPHA = { surely: 1, likely: 0.75, unsure: 0.28 };
+
+/** Without accents and capitals, so that "maipu" finds Maipú. */
+const plain = (text: string): string => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
 
 export class App {
   readonly store: Store;
   readonly maps: Maps;
-  private readonly heading = h("div", {});
-  private readonly top = h("div", { class: "top" });
-  private readonly tools = h("div", {});
-  private readonly answer = h("p", { class: "answer", role: "status" });
-  private readonly legend = h("div", { class: "legend" });
-  private readonly kinds: KindPanels;
-  private readonly here = h("section", { class: "card here", "aria-label": "How coarse it is here" });
-  private readonly zones: ZonePanel;
-  private readonly list: PlacePanel;
-  private readonly numbers = h("div", { class: "numbers" });
-  private readonly footing = h("footer", {});
-  private panels: Titled[] = [];
-  private picture: Picture | null = null;
-  /** Releases that belong together, of which one is shown. */
-  private readonly together: Release[];
-  private names: Names;
   /** True while what stands around the map is still that of the release before. */
   behind = false;
-  /** The zone that was chosen before, to go back to. */
-  private before: string | null = null;
+  private readonly first: State;
+  private readonly card: Card;
+  private readonly strip: Strip;
+  private readonly tools: Tools;
+  private readonly matrix: Matrix;
+  private readonly promises: Promises;
+  private readonly switcher = h("div", { class: "switch", hidden: true });
+  private speech: Speech;
+  private level!: Level;
+  private city: City | null = null;
+  private shownChanges: Change[] = [];
 
   constructor(
-    root: Element,
+    private readonly root: Element,
     public model: Model,
     private readonly controls: HTMLElement | null = null,
+    embedded = false,
   ) {
-    this.landward();
-    this.together = model.switch === null ? [] : model.releases;
-    if (this.together.length) this.model = model = { ...model, releases: model.releases.slice(0, 1) };
-    this.store = new Store(first(model.releases));
-    this.names = new Names(model.names);
-    this.zones = new ZonePanel(model.releases, this.store, () => this.names);
-    this.list = new PlacePanel(this.zones.element, this.store, () => this.names, () => this.approach());
-    this.kinds = new KindPanels(this.store);
-    this.maps = new Maps({
-      point: (panel, layer, object) => pointedAt(this.onMap(panel), panel, layer, object),
-      click: (panel, layer, object, place) => this.click(panel, layer, object, place),
-      leave: () => this.store.set({ selected: null, place: null }),
+    const language = [model.titles.language, navigator.language.slice(0, 2), "en"].find((one) => one && one in LANGUAGES)!;
+    this.first = { from: null, to: null, level: null, only: {}, view: model.releases.length === 2 && model.switch === null ? "change" : "flows", release: 0, rough: false, language, theme: "auto" };
+    const given = fromHash(location.hash);
+    this.store = new Store(this.valid({ ...this.first, ...given.state }));
+    this.speech = new Speech(this.store.state.language);
+    this.card = new Card({ choose: (end, id) => this.choose(end, id), suggest: (text) => this.suggest(text), open: (entry) => this.open(entry) }, this.switcher);
+    this.strip = new Strip({ pick: (name, value) => this.pick(name, value), rough: (rough) => this.store.set({ rough }) });
+    this.tools = new Tools({
+      view: (view) => this.store.set({ view }),
+      csv: () => this.csv(),
+      png: () => this.png(),
+      copy: () => copyText(location.href),
+      language: (next) => this.store.set({ language: next }),
+      theme: () => this.store.set({ theme: isDark(this.store.state.theme) ? "light" : "dark" }),
     });
-    replace(root, ...this.build());
+    this.matrix = new Matrix((from, to) => this.ask(from, to, "flows"));
+    this.promises = new Promises(controls !== null);
+    this.maps = new Maps(
+      {
+        point: (flow, place) => this.point(flow as Line | null, place),
+        click: (place) => this.click(place),
+        leave: () => this.stepBack(),
+        moved: (_, byHand) => this.moved(byHand),
+        padding: () => this.padding(),
+      },
+      embedded,
+    );
+    this.level = this.levelNow();
+    replace(root, h("main", { class: embedded ? "embedded" : null }, this.maps.element, this.tools.element, this.matrix.element, controls, h("div", { class: "sheet" }, this.card.element, this.strip.element, this.promises.element)));
+    this.maps.speak(this.speech.words);
     this.maps.start();
+    this.tell();
+    this.frame();
+    if (given.view) this.maps.camera.move(given.view);
+    this.level = this.levelNow();
     this.store.listen((_, changed) => this.update(changed));
-    this.fillTools();
-    this.fillNumbers();
-    this.arrange();
-    if (this.store.state.view === "zones") this.zones.draw();
     followTheme(this.store, (printing) => {
-      this.draw();
-      if (printing) this.maps.drawNow();
+      this.paint();
+      this.drawTools();
+      if (printing) {
+        this.promises.fill();
+        this.maps.drawNow();
+      }
     });
+    document.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]") && this.stepBack());
+    addEventListener("hashchange", () => this.readHash());
+    this.tell();
   }
 
-  private build(): HTMLElement[] {
-    const mapped = h("section", { class: "card mapcard", "aria-label": "Map" }, this.tools, this.answer, this.maps.element, this.legend, this.kinds.element);
-    const beside = h("div", { class: "side" }, this.here, this.zones.element);
-    const content = h("div", { class: "content" }, this.top, h("div", { class: "mapline" }, mapped, beside), this.numbers);
-    return [
-      h("header", {}, this.heading, this.switcher(), themeButton(this.store)),
-      h("main", { class: this.controls && "explore" }, this.controls, content),
-      this.footing,
-    ];
+  /** A state without places, values and releases that this page does not have. */
+  private valid(state: State): State {
+    const { levels, releases } = this.model;
+    const level = levels.find(({ name }) => name === state.level) ?? levels.find(({ number }) => number.has(state.from ?? state.to ?? "")) ?? null;
+    const known = (id: string | null): string | null => (id !== null && level?.number.has(id) ? id : null);
+    const [from, to] = [known(state.from), known(state.to)];
+    const release = Math.min(state.release, releases.length - 1);
+    const only = levels.some((one) => one.table(release, state.only)) ? state.only : {};
+    const view = state.view === "change" && releases.length < 2 ? "flows" : state.view;
+    return { ...state, from, to, level: from ?? to ? level!.name : null, release, only, view, language: state.language in LANGUAGES ? state.language : "en" };
   }
 
   /** Shows another model in the same page: what the live explorer does after every change. `then` comes with the numbers. */
   replaceModel(packed: PackedModel, then: () => void): void {
-    const { base, beneath, names, releases: before } = this.model;
+    const { base, beneath, towns, releases: before } = this.model;
     const next = unpack(packed);
-    this.model = { ...next, base: next.base.box ? next.base : base, beneath, names: next.names ?? names };
-    if (next.names) this.names = new Names(next.names);
-    this.landward();
+    this.model = { ...next, base: next.base.box ? next.base : base, beneath, towns: next.towns.length ? next.towns : towns };
     this.behind = true;
-    this.follow(before);
+    const view = before.length === 1 && next.releases.length === 2 ? "change" : this.store.state.view;
+    this.store.state = this.valid({ ...this.store.state, view });
+    this.level = this.levelNow();
+    this.maps.camera.hold(...this.bounds());
+    this.paint();
     // Without a graphics card all that is painted waits in one line: the map comes first.
     this.maps.after(() => {
-      this.catchUp();
-      this.fillNumbers();
+      this.tell();
       this.behind = false;
       then();
     });
   }
 
-  private landward(): void {
-    for (const release of this.model.releases) for (const axis of AXES) moveOntoLand(release[axis], this.model.base);
-  }
-
-  /** Shows one of several releases that belong together. */
-  private turnTo(number: number): void {
-    const before = this.model.releases;
-    this.model = { ...this.model, releases: [this.together[number]!] };
-    this.fillNumbers();
-    this.follow(before);
-    this.catchUp();
-  }
-
-  /** Draws the map anew after the releases changed; the view and the choices stay, unless there is no such thing any more. */
-  private follow(before: Release[]): void {
-    this.maps.camera.stay();
-    // Nobody is told: all is drawn anew anyway.
-    this.store.state = kept(this.store.state, before, this.model.releases);
-    this.zones.reset(this.model.releases);
-    this.arrange();
-    this.paint();
-  }
-
-  /** Brings what stands around the map in step with it. */
-  private catchUp(): void {
-    this.fillTools();
-    if (this.store.state.view === "zones") this.zones.draw();
-    this.tell();
-  }
-
-  private switcher(): HTMLElement | null {
-    if (!this.together.length) return null;
-    const select = h("select", {}, ...this.together.map(({ name }, number) => h("option", { value: number }, name)));
-    select.addEventListener("change", () => this.turnTo(Number(select.value)));
-    return h("label", { class: "switch" }, "Show ", select);
-  }
-
   /** Adds what took longer to find out than the release itself. */
   addGoodness(found: Goodness[]): void {
-    const { releases } = this.model;
-    releases.forEach((release, number) => (release.about = withGoodness(release.about, found[number])));
-    this.numbers.querySelector(".utility")?.replaceWith(utility(releases));
+    this.model.releases.forEach((release, number) => (release.about = withGoodness(release.about, found[number])));
+    this.promises.refresh();
   }
 
-  /** Builds the choices above the map; whoever was in them with the keyboard stays there. */
-  private fillTools(): void {
-    const focus = this.tools.contains(document.activeElement) ? (document.activeElement as HTMLInputElement) : null;
-    const same = focus && (focus.id ? `#${focus.id}` : `[name="${focus.name}"][value="${focus.value}"]`);
-    replace(this.tools, toolbar(this.model.releases, this.store, (file) => void this.addBeneath(file)));
-    if (same) this.tools.querySelector<HTMLElement>(same)?.focus();
+  /** Page pixels of the middle of a place of the level that is shown. */
+  spot(id: string): Point | null {
+    const centre = this.level.centre[this.level.number.get(id) ?? -1];
+    return centre ? this.maps.project(centre) : null;
   }
 
-  private fillNumbers(): void {
-    const { releases } = this.model;
-    document.title = `${titleOf(this.model)} – ODkAnon`;
-    replace(this.heading, ...heading(this.model));
-    replace(this.footing, ...footing(this.model, this.controls !== null, this.names.towns.length > 0));
-    replace(this.top, ...promises(releases), releases.length === 1 && headline(releases[0]!));
-    replace(this.numbers, differences(releases, this.store), utility(releases), privacy(releases), histograms(releases), account(releases), asked(releases));
-    this.numbers.classList.toggle("wide", releases.length > 2);
+  get shownLevel(): Level {
+    return this.level;
   }
 
-  private arrange(): void {
-    const { releases } = this.model;
-    const { state } = this.store;
-    this.panels = panelsOf(releases, state);
-    const all = releases.flatMap((release) => AXES.map((axis) => release[axis]));
-    this.maps.show(this.panels, joinBounds(all.map(({ outlines }) => outlines.whole())), heart(all), state.view === "places" && releases[0]!.kinds.length ? WITH_KINDS : undefined);
+  get shownCity(): City | null {
+    return this.city;
   }
 
-  private draw(): void {
+  // What is asked
+
+  private get question(): Question {
+    const { from, to } = this.store.state;
+    const number = (id: string | null): number => (id === null ? -1 : (this.level.number.get(id) ?? -1));
+    return { level: this.level, from: number(from), to: number(to) };
+  }
+
+  private table(release = this.store.state.release, level = this.level): Table {
+    return level.table(release, this.store.state.only) ?? level.table(release)!;
+  }
+
+  private get compared(): [Table, Table] | null {
+    const { view } = this.store.state;
+    return view === "change" && this.model.releases.length > 1 ? [this.table(0), this.table(1)] : null;
+  }
+
+  /** The level that belongs to the choice, else to the zoom; one that has the chosen values. */
+  private levelNow(): Level {
+    const { level, only, release } = this.store.state;
+    const able = this.model.levels.filter((one) => one.table(release, only));
+    const fixed = able.find(({ name }) => name === level);
+    if (fixed) return fixed;
+    const { pixelsPerKm } = unitsAt(this.maps.camera.view);
+    const large = able.filter(({ typical }) => 2 * Math.sqrt(typical / Math.PI) * pixelsPerKm >= SMALLEST);
+    return large.at(-1) ?? able[0] ?? this.model.levels[0]!;
+  }
+
+  private choose(end: "from" | "to", id: string | null): void {
+    if (id === null) return this.setPlaces({ ...this.places(), [end]: null });
+    const town = id.startsWith("town:") ? this.model.towns[Number(id.slice(5))]! : null;
+    const place = town ? this.level.at(town.at) : this.level.number.get(id)!;
+    if (place < 0) return;
+    this.setPlaces({ ...this.places(), [end]: this.level.id[place]! });
+    this.reveal();
+  }
+
+  private places(): Pick<State, "from" | "to"> {
+    const { from, to } = this.store.state;
+    return { from, to };
+  }
+
+  private setPlaces({ from, to }: Pick<State, "from" | "to">): void {
+    this.store.set({ from, to, level: from ?? to ? this.level.name : null });
+  }
+
+  private ask(from: number, to: number, view?: State["view"]): void {
+    const id = (place: number): string | null => (place < 0 ? null : this.level.id[place]!);
+    this.store.set({ from: id(from), to: id(to), level: this.level.name, ...(view ? { view } : {}) });
+    this.reveal();
+  }
+
+  /** First a click says where from, the second where to; a third begins anew. */
+  private click(at: Point): void {
+    const place = this.level.at(at);
+    const { from, to } = this.question;
+    if (place < 0) return;
+    if (from < 0) this.ask(place, to);
+    else if (to < 0) this.ask(from, place);
+    else this.ask(place, -1);
+  }
+
+  private open({ place }: Entry): void {
+    const { from, to } = this.question;
+    if (from >= 0) this.ask(from, place);
+    else if (to >= 0) this.ask(place, to);
+    else this.ask(-1, place);
+  }
+
+  /** Takes back the last choice: to, from, the chosen values, the view. */
+  private stepBack(): void {
+    const { from, to, only, view } = this.store.state;
+    if (view !== this.first.view) this.store.set({ view: this.first.view });
+    else if (to !== null && from !== null) this.setPlaces({ from, to: null });
+    else if (from !== null || to !== null) this.setPlaces({ from: null, to: null });
+    else if (keyOf(only)) this.store.set({ only: {} });
+    else this.maps.camera.fit();
+  }
+
+  private pick(name: string, value: string | null): void {
+    const { only, release } = this.store.state;
+    const { [name]: _, ...others } = only;
+    const both = value === null ? others : { ...others, [name]: value };
+    const able = (choice: State["only"]): boolean => this.model.levels.some((level) => level.table(release, choice));
+    this.store.set({ only: able(both) ? both : value === null ? {} : { [name]: value } });
+  }
+
+  private suggest(text: string): Suggestion[] {
+    const wanted = plain(text);
+    const ids = this.level.id.map((id, place) => ({ id, name: this.level.title(place, this.speech) }));
+    const towns = this.model.towns.map(({ name }, i) => ({ id: `town:${i}`, name })).filter((_, i) => this.level.at(this.model.towns[i]!.at) >= 0);
+    const known = new Set(ids.map(({ name }) => plain(name)));
+    const all = [...ids, ...towns.filter(({ name }) => !known.has(plain(name)))];
+    const rank = ({ name }: Suggestion): number => (plain(name) === wanted ? 0 : plain(name).startsWith(wanted) ? 1 : plain(name).split(/[\s,-]+/).some((word) => word.startsWith(wanted)) ? 2 : 9);
+    return all.filter((one) => rank(one) < 9).sort((a, b) => rank(a) - rank(b)).slice(0, SUGGESTED);
+  }
+
+  // What is shown
+
+  private update(changed: Set<keyof State>): void {
+    if (changed.has("language")) {
+      this.speech = new Speech(this.store.state.language);
+      this.maps.speak(this.speech.words);
+    }
+    this.level = this.levelNow();
+    if (changed.has("release")) this.maps.camera.hold(...this.bounds());
     this.paint();
     this.tell();
+  }
+
+  private moved(byHand: boolean): void {
+    // The first view comes before all else is there.
+    if (!this.city) return;
+    const next = this.levelNow();
+    if (next !== this.level) {
+      this.level = next;
+      this.paint();
+      this.tell();
+    } else if (byHand) this.writeHash();
+  }
+
+  /** How far the map can go, and where most trips are. */
+  private bounds(): [Bounds | null, Bounds | null] {
+    const level = this.model.levels.at(-1);
+    const table = level?.table(this.store.state.release);
+    if (!level || !table) return [null, null];
+    const all = joinBounds(this.model.levels.flatMap((one) => one.id.map((_, place) => one.boundsOf(place))));
+    return [all, heart(level, table) ?? all];
+  }
+
+  private frame(): void {
+    this.maps.show(...this.bounds());
+  }
+
+  private reveal(): void {
+    const { from, to } = this.question;
+    this.maps.camera.reveal(joinBounds([from, to].map((place) => (place < 0 ? null : this.level.boundsOf(place)))));
+  }
+
+  /** How much of the map lies under cards on each side. */
+  private padding(): { left: number; right: number; top: number; bottom: number } {
+    const map = this.maps.element.getBoundingClientRect();
+    const side = (name: string): DOMRect | undefined => this.root.querySelector(`[data-card="${name}"]`)?.getBoundingClientRect();
+    const [main, tools, strip, sheet] = [side("main"), side("tools"), side("strip"), this.root.querySelector(".sheet")?.getBoundingClientRect()];
+    const wide = map.width > 720;
+    if (!main || !tools) return { left: 0, right: 0, top: 0, bottom: 0 };
+    return wide
+      ? { left: main.right - map.left, right: this.controls ? this.controls.offsetWidth + 16 : 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, strip?.height ? map.bottom - strip.top : 0) }
+      : { left: 0, right: 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, map.bottom - (sheet?.height ? sheet.top : main.top)) };
   }
 
   private paint(): void {
-    const { model, panels, names, store: { state } } = this;
-    this.picture = pictureOf({ model, state, panels, names, palette: palette(state) });
-    this.maps.draw(this.picture.layers, this.picture.labels);
+    const colours = palette(this.store.state);
+    this.city = this.cityNow();
+    const districts = this.model.levels.find(({ name }) => name === "districts") ?? null;
+    const { from, to, only, view, release, rough } = this.store.state;
+    const changed = JSON.stringify([this.level.name, from, to, only, view, release, rough, colours.dark, this.behind, this.paints++]);
+    this.maps.draw(cityLayers(this.model, this.model.base, this.city, districts, colours, changed), this.labels(districts));
   }
 
-  /** Says what is on the map: titles and labels, legend, sentence, the answer beside it, and the list. */
+  private paints = 0;
+
+  private cityNow(): City {
+    const { level, question, compared } = this;
+    const chosen = { from: question.from, to: question.to };
+    const rough = this.store.state.rough ? this.roughAreas() : [];
+    if (compared) return { ...this.changeCity(compared, question), chosen, rough };
+    const table = this.table();
+    const { list } = answer(question, table);
+    const asked = question.from >= 0 || question.to >= 0;
+    const shade = new Float64Array(level.id.length);
+    const density = (one: Entry): number => one.trips / Math.max(level.area[one.place]!, 1e-9);
+    const top = quantile(list.map(density), 0.98);
+    for (const one of list) shade[one.place] = density(one) / top;
+    const keep = ({ origin, destination }: { origin: number; destination: number }): boolean =>
+      origin !== destination && (question.from >= 0 ? origin === question.from : question.to < 0 || destination === question.to) && !!level.centre[origin] && !!level.centre[destination];
+    const flows = table.largest(MOST_FLOWS, keep);
+    const most = flows[0]?.trips ?? 1;
+    const pair = question.from >= 0 && question.to >= 0;
+    const colours = palette(this.store.state);
+    const lines = flows.map((flow): Line => {
+      const [r, g, b, a] = flowColour(flow.trips, most, colours);
+      const faint = pair && flow.destination !== question.to ? 0.3 : 1;
+      return { from: level.centre[flow.origin]!, to: level.centre[flow.destination]!, size: flow.trips, colour: [r, g, b, Math.round(a * faint)], ends: [flow.origin, flow.destination] };
+    });
+    return { level, shade, sign: null, lines, most, circles: this.circles(list, table, asked, question), chosen, rough };
+  }
+
+  private circles(list: Entry[], table: Table, asked: boolean, question: Question): Circle[] {
+    const { level } = this;
+    const colours = palette(this.store.state);
+    const own = question.from >= 0 ? question.from : question.to;
+    const most = Math.max(1, ...list.map(({ trips }) => trips));
+    const radius = (trips: number): number => LARGEST_CIRCLE * Math.sqrt(Math.min(1, trips / most)) * (level.id.length > 300 ? 0.7 : 1);
+    return list
+      .filter(({ place, trips }) => level.centre[place] && (radius(trips) > 1 || place === own))
+      .map(({ place, trips }) => {
+        const stay = asked ? 0 : (table.pair(place, place)?.trips ?? 0);
+        const size = Math.max(radius(trips), place === own ? 8 : 0);
+        return { place, at: level.centre[place]!, radius: size, inner: place === own ? size - 3 : size * Math.sqrt(Math.min(1, stay / Math.max(trips, 1))), colour: flowColour(trips, most, colours) };
+      })
+      .reverse();
+  }
+
+  private changeCity([first, second]: [Table, Table], question: Question): Omit<City, "chosen" | "rough"> {
+    const { level } = this;
+    const colours = palette(this.store.state);
+    const moving = changes(question, first, second, 200).filter(({ origin, destination, by }) => origin !== destination && by && level.centre[origin] && level.centre[destination]);
+    this.shownChanges = moving;
+    const most = Math.abs(moving[0]?.by ?? 1);
+    const lines = moving.map(({ origin, destination, by, certainty }): Line => {
+      const [r, g, b, a] = colours.only[by > 0 ? 1 : 0];
+      return { from: level.centre[origin]!, to: level.centre[destination]!, size: Math.abs(by), colour: [r, g, b, Math.round(a * ALPHA[certainty] * (0.3 + 0.7 * Math.sqrt(Math.abs(by) / most)))], ends: [origin, destination] };
+    });
+    const places = placeChanges(question, first, second);
+    const top = Math.abs(places[0]?.by ?? 1) || 1;
+    const [shade, sign] = [new Float64Array(level.id.length), new Int8Array(level.id.length)];
+    for (const { place, by } of places) [shade[place], sign[place]] = [(0.5 * Math.abs(by)) / top, Math.sign(by)];
+    const circles = places
+      .filter(({ place, by }) => level.centre[place] && LARGEST_CIRCLE * Math.sqrt(Math.abs(by) / top) > 2)
+      .map(({ place, by }): Circle => ({ place, at: level.centre[place]!, radius: LARGEST_CIRCLE * Math.sqrt(Math.abs(by) / top), inner: 0, colour: colours.only[by > 0 ? 1 : 0] }));
+    return { level, shade, sign, lines, most, circles: circles.reverse() };
+  }
+
+  /** Areas of the release that are coarser than what is drawn. */
+  private roughAreas(): City["rough"] {
+    const { rough } = this.model.releases[this.store.state.release]!;
+    return rough.flat().filter((polygon) => {
+      const bounds = boundsOf([polygon]);
+      return bounds !== null;
+    });
+  }
+
+  /** Names: of the chosen places, then of those with most trips; of districts where there are some. */
+  private labels(districts: Level | null): Label[] {
+    const { level, question, speech } = this;
+    const asked = [question.from, question.to].filter((place) => place >= 0);
+    const chosen = asked.flatMap((place): Label[] => (level.centre[place] ? [{ at: level.centre[place], text: level.title(place, speech), kind: "chosen" }] : []));
+    const named = districts ?? level;
+    const table = this.table(this.store.state.release, named);
+    const size = named.id.map((_, place) => table.starts(place).trips + table.ends(place).trips);
+    const order = named.id.map((_, place) => place).filter((place) => named.label(place) !== null && named.centre[place] && size[place]! >= 1 && !(named === level && asked.includes(place)));
+    const seen = new Set<string>();
+    const others = order.sort((a, b) => size[b]! - size[a]! || a - b).flatMap((place): Label[] => {
+      const text = named.label(place)!;
+      if (seen.has(text)) return [];
+      seen.add(text);
+      return [{ at: named.centre[place]!, text, kind: "place" }];
+    });
+    return [...chosen, ...others];
+  }
+
   private tell(): void {
-    const { legend, answer, here, cells } = this.picture!.words();
-    const release = this.model.releases[0]!;
-    this.maps.write();
-    replace(this.legend, ...legend);
-    this.answer.hidden = answer === null;
-    replace(this.answer, answer?.main, answer?.note && h("small", {}, answer.note), here && h("span", { class: "hidden" }, ` ${placedWords(here.placed, totalOf(release, here.placed, this.store.state))}.`));
-    this.here.hidden = this.kinds.element.hidden = here === null;
-    if (here) {
-      refill(this.here, ...hereCard(release, here.placed, this.store, here.where));
-      this.kinds.draw(release);
+    const { speech, level, question, compared } = this;
+    const { words } = speech;
+    const table = this.table();
+    this.drawSwitcher();
+    this.drawTools();
+    if (compared) this.tellChange(compared);
+    else this.tellFlows(answer(question, table));
+    this.strip.draw({ attributes: this.attributes(), detail: this.detail(), most: this.city?.most ?? 0, rough: this.store.state.rough, signed: compared !== null, hasRough: this.model.releases[this.store.state.release]!.rough.length > 0 }, speech);
+    this.promises.draw(this.model, speech);
+    const shown = this.store.state.view === "matrix";
+    this.matrix.element.hidden = !shown;
+    if (shown) this.matrix.draw(level, table, speech);
+    document.title = `${this.title()} – ODkAnon`;
+    document.documentElement.lang = speech.language;
+    this.root.setAttribute("data-level", level.name);
+    this.root.setAttribute("data-words", words.language);
+    this.writeHash();
+  }
+
+  private detail(): string {
+    const { words, area } = this.speech;
+    const { name, typical } = this.level;
+    if (name === "districts") return words.districts;
+    return typical > 0 ? words.places(area(typical)) : words.zones;
+  }
+
+  private title(): string {
+    const { words } = this.speech;
+    const { from, to } = this.question;
+    const name = (place: number): string => this.level.title(place, this.speech);
+    if (from >= 0 && to >= 0) return words.titlePair(name(from), name(to));
+    if (from >= 0) return words.titleFrom(name(from));
+    if (to >= 0) return words.titleTo(name(to));
+    return this.model.titles.title ?? words.title(this.cityName());
+  }
+
+  /** The largest town that a fair share of the trips ends in, else what most places are named after. */
+  private cityName(): string | null {
+    const level = this.model.levels.find(({ name }) => name !== "districts") ?? this.model.levels[0]!;
+    if (level.name === "zones") return null;
+    const table = level.table(this.store.state.release)!;
+    const town = this.model.towns.find(({ at }) => {
+      const place = level.at(at);
+      return place >= 0 && table.ends(place).trips >= FAIR * table.total.trips;
+    });
+    return town?.name ?? level.mostly((place) => table.ends(place).trips);
+  }
+
+  private tellFlows({ total, stay, list }: Answer): void {
+    const { speech, question, level } = this;
+    const { words } = speech;
+    const { from, to } = question;
+    const name = (place: number): string => level.title(place, speech);
+    const shown = listed({ list });
+    const most = Math.max(1, ...shown.map(({ trips }) => trips));
+    this.card.draw(
+      {
+        title: this.title(),
+        about: this.about(),
+        from: from < 0 ? null : name(from),
+        to: to < 0 ? null : name(to),
+        sentences: this.sentences({ total, stay, list }),
+        total: total ?? null,
+        heading: from >= 0 ? words.listFrom : to >= 0 ? words.listTo : words.listAll,
+        list: shown.map((entry) => ({ entry, name: name(entry.place), number: speech.short(entry), share: entry.trips / most, sure: Math.min(1, entry.low / Math.max(entry.trips, 1)) })),
+        more: list.length - shown.length,
+      },
+      speech,
+    );
+  }
+
+  private about(): string[] {
+    const { source, period } = this.model.titles;
+    const { only, release } = this.store.state;
+    const values = Object.values(only).map((value) => valueName(value, this.speech));
+    const title = this.question.from >= 0 || this.question.to >= 0 ? [this.model.titles.title] : [];
+    const many = this.model.releases.length > 1 && this.store.state.view !== "change" ? [this.model.releases[release]!.name] : [];
+    return [...title, source, period, ...many, ...values].filter((one): one is string => !!one);
+  }
+
+  private sentences({ total, stay, list }: Answer): string[] {
+    const { speech, question, level } = this;
+    const { words } = speech;
+    const { from, to } = question;
+    const name = (place: number): string => level.title(place, speech);
+    if (from >= 0 && to >= 0) {
+      if (!total) return [words.few(name(from), name(to), speech.number(Math.max(1, Math.ceil(this.table().least))))];
+      return capital([words.pair(speech.told(total), name(from), name(to)), words.certainly(speech.number(total.low), speech.number(total.high))]);
     }
-    if (cells) this.list.draw(cells.entries, cells.far, cells.near, cells.counted);
+    if (from < 0 && to < 0) {
+      const tops = list.slice(0, 3).map((one, i) => {
+        const share = i === 0 && total ? speech.share(one, total) : null;
+        return share ? `${name(one.place)} (${share})` : name(one.place);
+      });
+      return capital([tops.length > 2 ? words.all(speech.told(total!), speech.listed(tops)) : words.allBare(speech.told(total!))]);
+    }
+    const own = from >= 0 ? from : to;
+    const first = from >= 0 ? words.starts(speech.told(total!), name(own)) : words.ends(speech.told(total!), name(own));
+    const stays = stay && speech.share(stay, total!);
+    const top = list.find(({ place }) => place !== own);
+    const share = top && speech.share(top, total!);
+    const goes = !top ? null : from >= 0 ? (share ? words.go(share, name(top.place)) : words.goMost(name(top.place))) : share ? words.come(share, name(top.place)) : words.comeMost(name(top.place));
+    const others = [stays ? words.stay(stays) : null, goes].filter((one): one is string => !!one);
+    return capital([`${first}.`, ...(others.length ? [`${others.join("; ")}.`] : [])]);
   }
 
-  private update(changed: Set<keyof State>): void {
-    const any = (...keys: (keyof State)[]): boolean => keys.some((key) => changed.has(key));
-    if (any("view")) this.fillTools();
-    if (any("each")) this.maps.camera.startAnew();
-    if (any("axes", "view", "towards", "unit", "each") || (any("shade") && this.model.releases.length === 2) || (this.store.state.each && any("only", "place", "measure", "detail"))) this.arrange();
-    if (this.store.state.view === "zones" && any("axes", "measure", "selected", "view")) this.zones.draw(this.before);
-    this.before = this.store.state.selected?.id ?? null;
-    if (any("place") && this.store.state.place) this.maps.camera.reveal(this.store.state.place);
-    if (!(changed.size === 1 && changed.has("theme"))) this.draw();
+  private tellChange([first, second]: [Table, Table]): void {
+    const { speech, question, level } = this;
+    const { words } = speech;
+    const name = (place: number): string => level.title(place, speech);
+    const [before, after] = [first, second].map((table) => answer(question, table).total ?? { trips: 0, low: 0, high: Infinity, interval_low: 0, interval_high: table.least }) as [Numbers, Numbers];
+    const asked = question.from >= 0 || question.to >= 0;
+    const by = Math.round(after.trips - before.trips);
+    const signed = `${by > 0 ? "+" : by < 0 ? "−" : "±"}${speech.number(Math.abs(by))}`;
+    const verdict = certainty(before, after);
+    const same = !asked && Math.abs(by) <= Math.max(before.high - before.low, after.high - after.low);
+    const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
+    const shown = list.slice(0, 40);
+    const most = Math.max(1, ...shown.map((one) => Math.abs(one.by)));
+    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(speech.told(before), speech.told(after)), ...(same ? [words.same] : [])];
+    this.card.draw(
+      {
+        title: asked ? this.title() : words.changeOf(this.model.releases[0]!.name, this.model.releases[1]!.name),
+        about: this.about(),
+        from: question.from < 0 ? null : name(question.from),
+        to: question.to < 0 ? null : name(question.to),
+        sentences: capital(sentences),
+        total: null,
+        heading: words.listChange,
+        list: shown.map((entry) => {
+          const { by: change, place } = entry;
+          const sure = entry.before && certainty(entry.before, entry) !== "unsure";
+          return { entry, name: name(place), number: `${change > 0 ? "+" : "−"}${speech.number(Math.round(Math.abs(change)))}`, share: Math.abs(change) / most, sure: 0, sign: Math.sign(change), faint: !sure };
+        }),
+        more: list.length - shown.length,
+      },
+      speech,
+    );
   }
 
-  /** Goes near the chosen place and its answer, which may be far away or small on the map. */
-  private approach(): void {
-    const { place } = this.store.state;
-    if (place) this.maps.camera.approach(joinBounds([this.picture!.answer(), [place, place]]));
+  private attributes(): Attribute[] {
+    const { release, only, from, to } = this.store.state;
+    const question = this.question;
+    return (this.model.releases[release]!.about.axes ?? []).flatMap((axis): Attribute[] => {
+      const { [axis.name]: chosen, ...others } = only;
+      const values = axis.levels[0]!.flatMap((value) => {
+        const table = this.level.table(release, { ...others, [axis.name]: value }) ?? this.level.table(release, { [axis.name]: value }) ?? this.coarser(release, { [axis.name]: value });
+        if (!table) return [];
+        const own = table === this.level.table(release, { ...others, [axis.name]: value }) || table === this.level.table(release, { [axis.name]: value });
+        const total = own && (from ?? to) ? answer(question, table).total : table.total;
+        return [{ value, numbers: total ?? { trips: 0, low: 0, high: 0, interval_low: 0, interval_high: 0 } }];
+      });
+      return values.length ? [{ name: axis.name, values, chosen: chosen ?? null }] : [];
+    });
   }
 
-  private onMap(panel: Panel): OnMap {
-    const seen = this.picture?.seen[this.panels.findIndex(({ id }) => id === panel.id)] ?? null;
-    return { releases: this.model.releases, state: this.store.state, seen, change: this.picture?.change ?? null, names: this.names };
+  private coarser(release: number, only: State["only"]): Table | null {
+    return this.model.levels.map((level) => level.table(release, only)).find((table) => table !== null) ?? null;
   }
 
-  private click(panel: Panel, layer: string, object: unknown, place: Point | null): void {
-    if (this.store.state.view === "places") return this.store.set({ place });
-    const zones = this.model.releases[panel.release]![panel.axis];
-    const zone = layer.endsWith("/fill") ? (object as Piece).zone : place && !this.store.state.selected && stacked(zones) ? nodeAt(zones.nest, place) : -1;
-    const id = zones.id[zone];
-    if (id === undefined) return this.store.set({ selected: null });
-    const { selected } = this.store.state;
-    const again = selected?.id === id && selected.axis === panel.axis;
-    this.store.set({ selected: again ? null : { axis: panel.axis, id } });
+  private drawTools(): void {
+    const { state } = this.store;
+    const views: State["view"][] = ["flows", "matrix", ...(this.model.releases.length > 1 ? (["change"] as const) : [])];
+    this.tools.draw(state, views, isDark(state.theme), this.speech);
   }
 
-  private async addBeneath(file: File): Promise<void> {
+  /** Which of several releases is shown. */
+  private drawSwitcher(): void {
+    const { releases } = this.model;
+    const { release, view } = this.store.state;
+    this.switcher.hidden = releases.length < 2 || view === "change";
+    if (this.switcher.hidden) return;
+    const focused = this.switcher.contains(document.activeElement);
+    const slider = h("input", { type: "range", min: 0, max: releases.length - 1, step: 1, value: release, "aria-label": this.speech.words.show, "aria-valuetext": releases[release]!.name });
+    slider.addEventListener("input", () => this.store.set({ release: Number(slider.value) }));
+    replace(this.switcher, h("output", {}, releases[release]!.name), slider);
+    if (focused) slider.focus();
+  }
+
+  private point(flow: Line | null, at: Point): Pointed | null {
+    const { level, speech } = this;
+    const { words } = speech;
+    const title = (place: number): string => level.title(place, speech);
+    if (flow) {
+      const [origin, destination] = flow.ends;
+      const change = this.compared && this.shownChanges.find((one) => one.origin === origin && one.destination === destination);
+      if (change) {
+        const by = `${change.by > 0 ? "+" : "−"}${speech.number(Math.abs(Math.round(change.by)))}`;
+        return { lines: [words.titlePair(title(origin), title(destination)), words.changePair(speech.told(change.before), speech.told({ ...change.after }), by), words.verdict[change.certainty]], outline: [] };
+      }
+      const numbers = this.table().pair(origin, destination);
+      return numbers && { lines: [words.titlePair(title(origin), title(destination)), words.tipTrips(speech.told(numbers))], outline: [] };
+    }
+    const place = level.at(at);
+    if (place < 0) return null;
+    const { from, to } = this.question;
+    const table = this.table();
+    const pair = from >= 0 ? table.pair(from, place) : to >= 0 ? table.pair(place, to) : null;
+    const lines =
+      from >= 0 || to >= 0
+        ? [words.titlePair(title(from >= 0 ? from : place), title(from >= 0 ? place : to)), pair ? words.tipTrips(speech.told(pair)) : `< ${speech.number(Math.max(1, Math.ceil(table.least)))}`]
+        : [title(place), words.tipStart(speech.told(table.starts(place)).about), words.tipEnd(speech.told(table.ends(place)).about)];
+    return { lines, outline: level.polygons[place]! };
+  }
+
+  // What can be taken along
+
+  private writeHash(): void {
+    const { state } = this.store;
+    const { longitude, latitude, zoom } = this.maps.camera.view;
+    const hash = toHash(state, this.maps.camera.isMoved ? { longitude, latitude, zoom } : null, this.first);
+    if (hash === this.hash) return;
+    this.hash = hash;
     try {
-      this.model.beneath = readBeneath(JSON.parse(await file.text()));
-      this.draw();
+      history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
     } catch {
-      alert(`${file.name} is not a GeoJSON file.`);
+      // In the frame of a notebook there is no address.
     }
+  }
+
+  private hash = "";
+
+  private readHash(): void {
+    if (location.hash.slice(1) === this.hash) return;
+    const given = fromHash(location.hash);
+    this.store.set(this.valid({ ...this.first, ...given.state }));
+    if (given.view) this.maps.camera.move(given.view);
+  }
+
+  private rows(): Row[] {
+    const { level, speech, question } = this;
+    const table = this.table();
+    const title = (place: number): [string, string] => [level.id[place]!, level.title(place, speech)];
+    const places = this.store.state.view === "matrix" ? new Set(this.matrix.places(level, table, speech)) : null;
+    const keep = places ? ({ origin, destination }: { origin: number; destination: number }) => places.has(origin) && places.has(destination) : ({ origin, destination }: { origin: number; destination: number }) => (question.from < 0 || origin === question.from) && (question.to < 0 || destination === question.to);
+    return table.largest(Infinity, keep).map((flow) => ({ from: title(flow.origin), to: title(flow.destination), numbers: flow }));
+  }
+
+  private csv(): void {
+    download(new Blob([`\uFEFF${flowsAsCsv(this.rows(), this.store.state.only)}`], { type: "text/csv" }), `${this.fileName()}.csv`);
+  }
+
+  private png(): void {
+    const { speech } = this;
+    const { source, period, licence } = this.model.titles;
+    const canvas = this.maps.drawn();
+    const picture = pictureOf(canvas, this.maps.element, this.maps.labels.written, {
+      title: this.title(),
+      lines: [...this.sentences_(), [source, period, licence].filter(Boolean).join(" · ")].filter(Boolean),
+      colours: { ink: css(this.root, "--ink"), card: css(this.root, "--card"), sea: css(this.root, "--sea") },
+      widths: this.city ? [this.city.most, this.city.most / 5, this.city.most / 25].map((size) => ({ text: speech.number(size), width: widthOf(size, this.city!.most) })) : [],
+    });
+    picture.toBlob((blob) => blob && download(blob, `${this.fileName()}.png`));
+  }
+
+  private sentences_(): string[] {
+    return [this.root.querySelector(".say")?.textContent ?? ""];
+  }
+
+  private fileName = (): string => plain(this.title()).replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "trips";
+}
+
+const css = (element: Element, name: string): string => getComputedStyle(element).getPropertyValue(name).trim();
+
+const capital = ([first, ...others]: string[]): string[] => [first!, ...others].map((one) => one.charAt(0).toLocaleUpperCase() + one.slice(1));
+
+function quantile(values: number[], share: number): number {
+  const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 1;
+}
+
+/** The bounds of the middle of all trips in either direction; a far-off place or two should not shrink the city to a dot. */
+function heart(level: Level, table: Table): Bounds | null {
+  const places = level.id.flatMap((_, place): [Point, number][] => (level.centre[place] ? [[level.centre[place], table.starts(place).trips + table.ends(place).trips]] : []));
+  if (places.length < 2) return null;
+  const [x, y] = ([0, 1] as const).map((side) => {
+    const sorted = places.map(([centre, trips]) => [centre[side], trips] as const).sort((a, b) => a[0] - b[0]);
+    const total = sorted.reduce((sum, [, trips]) => sum + trips, 0);
+    let seen = 0;
+    const found = sorted.filter(([, trips]) => {
+      const before = seen;
+      seen += trips;
+      return seen > TAIL * total && before < (1 - TAIL) * total;
+    });
+    return [found[0]?.[0] ?? sorted[0]![0], found.at(-1)?.[0] ?? sorted.at(-1)![0]];
+  }) as [[number, number], [number, number]];
+  const inside = level.id.flatMap((_, place) => {
+    const centre = level.centre[place];
+    return centre && centre[0] >= x[0] && centre[0] <= x[1] && centre[1] >= y[0] && centre[1] <= y[1] ? [level.boundsOf(place)] : [];
+  });
+  return joinBounds(inside);
+}
+
+async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = h("textarea", { class: "hidden" }, text);
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
   }
 }

@@ -1,4 +1,4 @@
-/** Long columns of the model as `src/odkanon/publish/report/packed_columns.py` packs them, back as numbers and names. */
+/** Long columns of the model as `src/odkanon/publish/report/packing.py` packs them, back as numbers and names. */
 
 /** Steps from number to number, or numbers in single precision; deflated. */
 export interface PackedColumn {
@@ -56,11 +56,9 @@ async function unpackPart<T>(part: T): Promise<T> {
   return Object.fromEntries(await Promise.all(entries)) as T;
 }
 
-/** A model whose zones and flows have columns that can be read. */
-export async function unpackColumns<T extends { releases: { origin: unknown; destination: unknown; flows: unknown }[] }>(model: T): Promise<T> {
-  const releases = model.releases.map(async (release) => {
-    const [origin, destination, flows] = await Promise.all([release.origin, release.destination, release.flows].map(unpackPart));
-    return { ...release, origin, destination, flows };
-  });
-  return { ...model, releases: await Promise.all(releases) };
+/** A model whose flows and levels have columns that can be read. */
+export async function unpackColumns<T extends { releases: { flows: unknown }[]; levels?: { tables: unknown[] }[] }>(model: T): Promise<T> {
+  const releases = model.releases.map(async (release) => ({ ...release, flows: await unpackPart(release.flows) }));
+  const levels = (model.levels ?? []).map(async (level) => ({ ...level, tables: await Promise.all(level.tables.map(unpackPart)) }));
+  return { ...model, releases: await Promise.all(releases), levels: await Promise.all(levels) };
 }

@@ -1,6 +1,6 @@
 /** Numbers and names in the words of a transport planner. */
 
-import type { Axis, Count, Measure } from "./model";
+import type { Count } from "./model";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -62,13 +62,6 @@ export const listed = (parts: string[]): string => conjunction.format(parts);
 /** The form of a verb that goes with a count. */
 export const verb = (value: number, one: string, many: string): string => (value === 1 ? one : many);
 
-export const axisName: Record<Axis, string> = { origin: "origin", destination: "destination" };
-export const axisTitle: Record<Axis, string> = {
-  origin: "Origins: where trips start",
-  destination: "Destinations: where trips end",
-};
-export const other: Record<Axis, Axis> = { origin: "destination", destination: "origin" };
-
 export const measureName: Record<Count, string> = {
   trips: "trips",
   weight: "weighted trips",
@@ -85,15 +78,6 @@ export const measureTitle: Record<Count, string> = {
 export const amount = (value: number | null | undefined, measure: Count): string =>
   `${short(value)} ${value === 1 && measure !== "weight" ? measureName[measure].slice(0, -1) : measureName[measure]}`;
 
-/** "H3 resolution 8", "level commune", or nothing where zones have no levels. */
-export function levelName(level: number | string | null, h3: boolean): string {
-  if (level == null) return "";
-  return h3 ? `H3 resolution ${level}` : `level ${level}`;
-}
-
 export function area(squareKilometres: number): string {
   return united((squareKilometres < 100 ? two : whole).format(squareKilometres), "km²");
 }
-
-export const shadeUnit = (measure: Measure, perArea: boolean): string =>
-  perArea ? `${measureName[measure]} per km²` : measureName[measure];

@@ -13,7 +13,7 @@ async function start(root: Element): Promise<void> {
     await new Live(root, new LiveSource(file.offer), expose).start();
     return;
   }
-  expose(new App(root, unpack(await file.load())));
+  expose(new App(root, unpack(await file.load()), null, new URLSearchParams(location.search).has("embed")));
 }
 
 /** A handle for tests and for the curious; it can read what the page shows, nothing else. */
@@ -23,15 +23,14 @@ function expose(app: App, live: Live | null = null): void {
       /** In the explorer: the parameters of the release that is on the page, when it got there, and whether with all numbers. */
       shown: () => live?.shown && { ...live.shown, whole: !app.behind },
       state: () => app.store.state,
-      /** Page pixels of a longitude and latitude in a panel. */
-      spot: (panel: string, at: [number, number]) => app.maps.project(panel, at),
-      /** Page pixels of the centre of a zone in a panel such as "r0-origin". */
-      place: (panel: string, id: string) => {
-        const [release, axis] = panel.slice(1).split("-") as [string, "origin" | "destination"];
-        const zones = app.model.releases[Number(release)]![axis];
-        const centre = zones.centre[zones.number.get(id)!];
-        return centre ? app.maps.project(panel, centre) : null;
-      },
+      level: () => ({ name: app.shownLevel.name, places: app.shownLevel.id }),
+      /** The flows on the map. */
+      lines: () => app.shownCity?.lines.map(({ ends, size }) => ({ ends, size })),
+      view: () => app.maps.camera.view,
+      /** Page pixels of a longitude and latitude. */
+      spot: (at: [number, number]) => app.maps.project(at),
+      /** Page pixels of the middle of a place. */
+      place: (id: string) => app.spot(id),
     },
   });
 }

@@ -1,51 +1,17 @@
 /** The model a page draws: how `src/odkanon/publish/report/page_model.py` packs it, and its unpacked form. */
 
-import { makeKinds, type Kind, type PackedKind } from "./kinds";
-import type { PackedNames } from "./names";
-import { makeNest, type Nest, type PackedNest } from "./nest";
 import type { Column } from "./columns";
 import { unpackLine, unpackShape, type Point, type Polygon } from "./geometry";
-import { Outlines, type PackedBoxes } from "./outlines";
+import { unpackLevels, type Level, type PackedLevel } from "./levels";
 
-export type Axis = "origin" | "destination";
 export type Measure = "trips" | "weight";
 export type Count = Measure | "persons" | "households";
 
-export const AXES: readonly Axis[] = ["origin", "destination"];
 export const MEASURES: readonly Measure[] = ["trips", "weight"];
 export const COUNTS: readonly Count[] = ["trips", "weight", "persons", "households"];
 
-export interface PackedZones {
-  h3: boolean;
-  id: string[];
-  /** Instead of all that follows where zones are thousands of boxes. */
-  boxes?: PackedBoxes;
-  shape?: number[];
-  level?: (number | string | null)[];
-  leaves?: (number | null)[];
-  trips?: Column;
-  weight?: Column;
-  /** Square kilometres, where the release says them. */
-  area?: (number | null)[];
-  nest?: PackedNest;
-}
-
-/** What a row says besides its two places, such as the hour or the mode: the number of its value. */
-export interface Attribute {
-  values: string[];
-  of: Column;
-}
-
-export interface PackedFlows {
-  per_origin: Column;
-  /** For each flow, how much larger the number of its destination is than that of the flow before it from the same origin. */
-  destination_steps: Column;
-  trips: Column;
-  weight?: Column;
-  persons?: Column;
-  households?: Column;
-  attributes?: Record<string, Attribute>;
-}
+/** The sizes of the published flows, in no order that says between which places they are. */
+export type PackedFlows = Partial<Record<Count, Column>> & { trips: Column };
 
 /** Quality in full or rounded, under its own name; protection only where it is more than the rows tell. */
 export type PackedAbout = Omit<About, "utility" | "privacy"> & Partial<Pick<About, "utility" | "privacy">> & { quality?: About["utility"] | null }
@@ -60,9 +26,9 @@ export interface PackedRelease {
   name: string;
   about: PackedAbout;
   method: MethodWords;
-  origin: PackedZones;
-  destination: PackedZones;
   flows: PackedFlows;
+  /** Areas that some flows are only known between, the largest first. */
+  rough: number[];
 }
 
 export interface PackedBase {
@@ -72,13 +38,32 @@ export interface PackedBase {
   borders: number[][];
 }
 
+/** Towns to find on the map. */
+export interface PackedTowns {
+  unit: number;
+  name: string[];
+  place: number[];
+  people: number[];
+}
+
+/** What the steward calls the page. */
+export interface Titles {
+  title?: string;
+  source?: string;
+  period?: string;
+  licence?: string;
+  language?: string;
+}
+
 export interface PackedModel {
   format: number;
   shapes: number[][][][];
   releases: PackedRelease[];
+  levels?: PackedLevel[];
+  titles?: Titles | null;
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
-  names?: PackedNames | null;
+  names?: PackedTowns | null;
   /** The name of releases that belong together and are shown one at a time. */
   switch?: string | null;
   live?: unknown;
@@ -123,42 +108,21 @@ export interface About {
   limit?: { g: number | null } | null;
   /** What the steward has in full of `Quality.cpc`. */
   usefulness?: Partial<Record<Measure, { squares: { name: string; cpc: number }[] }>> | null;
-  /** What rows tell besides their places, with the levels of its values. */
-  axes?: PackedKind[];
-}
-
-export interface Zones {
-  axis: Axis;
-  h3: boolean;
-  id: string[];
-  level: (number | string | null)[];
-  leaves: (number | null)[];
-  mass: Partial<Record<Measure, Column>>;
-  outlines: Outlines;
-  centre: (Point | null)[];
-  area: number[];
-  /** The number of each id; made when it is first needed. */
-  readonly number: Map<string, number>;
-  nest: Nest;
-}
-
-export interface Flows {
-  count: number;
-  end: Record<Axis, Uint32Array>;
-  mass: Partial<Record<Count, Column>>;
-  /** For each axis: flows of zone z are `order[start[z] .. start[z + 1])`. */
-  of: Record<Axis, { start: Uint32Array; order: Uint32Array }>;
-  attributes: Record<string, Attribute>;
+  /** What rows tell besides their places, with the levels of its values, the finest first. */
+  axes?: { name: string; levels: string[][] }[];
 }
 
 export interface Release {
   name: string;
   about: About;
   method: MethodWords;
-  origin: Zones;
-  destination: Zones;
-  flows: Flows;
-  kinds: Kind[];
+  flows: { mass: Partial<Record<Count, Column>> };
+  rough: Polygon[][];
+}
+
+export interface Town {
+  name: string;
+  at: Point;
 }
 
 export interface Base {
@@ -169,16 +133,18 @@ export interface Base {
 
 export interface Model {
   releases: Release[];
+  levels: Level[];
+  titles: Titles;
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
-  names: PackedNames | null;
+  /** The largest first. */
+  towns: Town[];
   switch: string | null;
-  live: unknown;
   full: boolean;
 }
 
 /** The smallest flow in each measure, as far as its threshold is public. */
-function protection(rule: About["rule"], mass: Flows["mass"]): About["privacy"] {
+function protection(rule: About["rule"], mass: Release["flows"]["mass"]): About["privacy"] {
   const found: About["privacy"] = {};
   for (const name of COUNTS) {
     const sizes = mass[name];
@@ -212,99 +178,20 @@ export function withGoodness(about: About, found: Goodness | undefined): About {
   return { ...about, ...found, utility: withSquares(about.utility, found?.usefulness) };
 }
 
-function unpackAbout({ quality, ...about }: PackedAbout, flows: Flows): About {
+function unpackAbout({ quality, ...about }: PackedAbout, flows: Release["flows"]): About {
   return { ...about, utility: withSquares(about.utility ?? quality ?? {}, about.usefulness), privacy: about.privacy ?? protection(about.rule, flows.mass) };
 }
 
-/** What the flows of each zone of an axis add up to. */
-function sumsOf(ends: Uint32Array, zones: number, masses: Column | undefined): Column | undefined {
-  if (!masses) return undefined;
-  const sums = new Float64Array(zones);
-  ends.forEach((zone, flow) => (sums[zone]! += masses[flow]!));
-  return sums;
-}
-
-function unpackZones(axis: Axis, packed: PackedZones, shapes: Polygon[][], { end, mass }: Flows): Zones {
-  const { id } = packed;
-  const outlines = packed.boxes ? Outlines.ofBoxes(packed.boxes) : Outlines.of(packed.shape!.map((number) => shapes[number] ?? []));
-  const measured = id.map((_, zone) => outlines.measure(zone));
-  const centre = measured.map((one) => one.centre);
-  const area = measured.map((one, zone) => packed.area?.[zone] ?? one.area);
-  const level = packed.level ?? id.map(() => null);
-  const [trips, weight] = packed.boxes ? MEASURES.map((measure) => sumsOf(end[axis], id.length, mass[measure])) : [packed.trips, packed.weight];
-  let numbers: Map<string, number> | null = null;
-  return {
-    axis,
-    h3: packed.h3,
-    id,
-    level,
-    leaves: packed.leaves ?? id.map(() => null),
-    mass: weight ? { trips: trips!, weight } : { trips: trips! },
-    outlines,
-    centre,
-    area,
-    get number() {
-      return (numbers ??= new Map(id.map((one, zone) => [one, zone])));
-    },
-    nest: makeNest({ id, level, outlines, centre, area }, addedCells(packed.nest, shapes), packed.nest?.parent ?? null),
-  };
-}
-
-function addedCells(nest: PackedNest | undefined, shapes: Polygon[][]): Parameters<typeof makeNest>[1] {
-  const outlines = Outlines.of(nest?.shape.map((number) => shapes[number] ?? []) ?? []);
-  const measured = nest?.id.map((_, cell) => outlines.measure(cell)) ?? [];
-  const [centre, area] = [measured.map((one) => one.centre), measured.map((one) => one.area)];
-  return { id: nest?.id ?? [], level: nest?.level ?? [], outlines, centre, area };
-}
-
-/** Groups flows by the zone at one end (a counting sort). */
-function groupBy(ends: Uint32Array, zones: number): { start: Uint32Array; order: Uint32Array } {
-  const start = new Uint32Array(zones + 1);
-  for (const zone of ends) start[zone + 1]!++;
-  for (let zone = 0; zone < zones; zone++) start[zone + 1]! += start[zone]!;
-  const next = start.slice();
-  const order = new Uint32Array(ends.length);
-  for (let flow = 0; flow < ends.length; flow++) order[next[ends[flow]!]!++] = flow;
-  return { start, order };
-}
-
-function unpackFlows(packed: PackedFlows, origins: number, destinations: number): Flows {
-  const count = packed.destination_steps.length;
-  const [origin, destination] = [new Uint32Array(count), new Uint32Array(count)];
-  let flow = 0;
-  for (let zone = 0; zone < packed.per_origin.length; zone++) {
-    const many = packed.per_origin[zone]!;
-    origin.fill(zone, flow, flow + many);
-    for (let end = 0, last = flow + many; flow < last; flow++) destination[flow] = end += packed.destination_steps[flow]!;
-  }
-  const mass: Flows["mass"] = {};
-  for (const name of COUNTS) if (packed[name]) mass[name] = packed[name];
-  return {
-    count,
-    end: { origin, destination },
-    mass,
-    of: { origin: groupBy(origin, origins), destination: groupBy(destination, destinations) },
-    attributes: packed.attributes ?? {},
-  };
-}
-
 export function unpack(packed: PackedModel): Model {
-  if (packed.format !== 1) throw new Error("This page and its data come from different versions of ODkAnon.");
-  const shapes = packed.shapes.map(unpackShape);
-  const { base, beneath } = packed;
+  if (packed.format !== 2) throw new Error("This page and its data come from different versions of ODkAnon.");
+  const { base, beneath, names } = packed;
   return {
-    releases: packed.releases.map((release) => {
-      const flows = unpackFlows(release.flows, release.origin.id.length, release.destination.id.length);
-      return {
-        name: release.name,
-        about: unpackAbout(release.about, flows),
-        method: release.method,
-        origin: unpackZones("origin", release.origin, shapes, flows),
-        destination: unpackZones("destination", release.destination, shapes, flows),
-        flows,
-        kinds: makeKinds(flows.attributes, release.about.axes),
-      };
+    releases: packed.releases.map(({ name, about, method, flows: mass, rough }) => {
+      const flows = { mass };
+      return { name, about: unpackAbout(about, flows), method, flows, rough: rough.map((shape) => unpackShape(packed.shapes[shape] ?? [])) };
     }),
+    levels: unpackLevels(packed.levels, packed.shapes),
+    titles: packed.titles ?? {},
     base: {
       land: base?.land.map((ring) => unpackLine(ring, base.unit)) ?? [],
       borders: base?.borders.map((line) => unpackLine(line, base.unit)) ?? [],
@@ -314,9 +201,8 @@ export function unpack(packed: PackedModel): Model {
       polygons: beneath?.shapes.flatMap(unpackShape) ?? [],
       lines: beneath?.lines.map((line) => unpackLine(line)) ?? [],
     },
-    names: packed.names ?? null,
+    towns: names?.name.map((name, i) => ({ name, at: [names.place[2 * i]! / names.unit, names.place[2 * i + 1]! / names.unit] })) ?? [],
     switch: packed.switch ?? null,
-    live: packed.live ?? null,
     full: packed.full ?? false,
   };
 }

@@ -1,56 +1,76 @@
 /** What the reader has chosen, and telling everyone when it changes. */
 
-import type { Unit } from "./changes";
-import type { Point } from "./geometry";
-import type { Axis, Measure } from "./model";
-import type { Part } from "./parts";
-
-export interface Selection {
-  axis: Axis;
-  id: string;
-}
-
 export interface State {
-  /** One map of places, where rows of every size answer together; or the zones as they are. */
-  view: "places" | "zones";
-  /** On the map of places: where trips from here go (destination), or where trips to here come from (origin). */
-  towards: Axis;
-  /** On the map of places: the finest rank that is shown. */
-  detail: number;
-  place: Point | null;
-  part: Part | null;
+  /** The places asked about, by id; null is anywhere. */
+  from: string | null;
+  to: string | null;
+  /** The level of detail that the chosen places belong to; null follows the zoom. */
+  level: string | null;
+  /** Values of attributes, such as mode: car. */
   only: Readonly<Record<string, string>>;
-  /** The attribute whose values have one small map each. */
-  each: string | null;
-  axes: Axis | "both";
-  measure: Measure;
-  shade: "total" | "density" | "size" | "difference" | "change";
-  /** How it is told what changed. */
-  unit: Unit;
-  /** How many of the strongest flows to draw. */
-  flows: number;
-  selected: Selection | null;
+  view: "flows" | "matrix" | "change";
+  /** Of several releases, the one that is shown. */
+  release: number;
+  /** Whether areas are outlined that are only roughly known. */
+  rough: boolean;
+  language: string;
   theme: "auto" | "light" | "dark";
 }
 
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
 export class Store {
-  private readonly listeners = new Map<string | symbol, Listener>();
+  private readonly listeners: Listener[] = [];
 
   constructor(public state: State) {}
 
   set(change: Partial<State>): void {
-    const changed = new Set(
-      (Object.keys(change) as (keyof State)[]).filter((key) => change[key] !== this.state[key]),
-    );
+    const changed = new Set((Object.keys(change) as (keyof State)[]).filter((key) => change[key] !== this.state[key]));
     if (!changed.size) return;
     this.state = { ...this.state, ...change };
-    for (const listener of [...this.listeners.values()]) listener(this.state, changed);
+    for (const listener of this.listeners) listener(this.state, changed);
   }
 
-  /** Calls back on every change; a part of the page that is built anew takes the place of the one before by its name. */
-  listen(listener: Listener, name: string | symbol = Symbol("once")): void {
-    this.listeners.set(name, listener);
+  listen(listener: Listener): void {
+    this.listeners.push(listener);
   }
+}
+
+export interface View {
+  longitude: number;
+  latitude: number;
+  zoom: number;
+}
+
+const VIEWS: readonly string[] = ["flows", "matrix", "change"];
+const THEMES: readonly string[] = ["light", "dark"];
+
+/** The choices as the end of an address; what is as it starts is left out. */
+export function toHash(state: State, view: View | null, first: State): string {
+  const found = new URLSearchParams();
+  for (const key of ["from", "to", "level"] as const) if (state[key] !== null) found.set(key, state[key]);
+  for (const [name, value] of Object.entries(state.only)) found.append("only", `${name}:${value}`);
+  for (const key of ["view", "language", "theme"] as const) if (state[key] !== first[key]) found.set(key, state[key]);
+  if (state.release) found.set("release", String(state.release));
+  if (state.rough) found.set("rough", "1");
+  if (view) found.set("at", [view.longitude.toFixed(4), view.latitude.toFixed(4), view.zoom.toFixed(2)].join(","));
+  return found.toString();
+}
+
+/** The choices that an address names, and where the map is; all else is ignored. */
+export function fromHash(hash: string): { state: Partial<State>; view: View | null } {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const state: Partial<State> = {};
+  for (const key of ["from", "to", "level"] as const) if (given.has(key)) state[key] = given.get(key);
+  const pairs = given.getAll("only").map((one) => one.split(/:(.*)/s).slice(0, 2) as [string, string]);
+  if (pairs.length) state.only = Object.fromEntries(pairs);
+  const [view, theme, language] = [given.get("view"), given.get("theme"), given.get("language")];
+  if (view && VIEWS.includes(view)) state.view = view as State["view"];
+  if (theme && THEMES.includes(theme)) state.theme = theme as State["theme"];
+  if (language) state.language = language;
+  if (/^\d+$/.test(given.get("release") ?? "")) state.release = Number(given.get("release"));
+  if (given.get("rough")) state.rough = true;
+  const at = given.get("at")?.split(",").map(Number) ?? [];
+  const [longitude, latitude, zoom] = at;
+  return { state, view: at.length === 3 && at.every(Number.isFinite) ? { longitude: longitude!, latitude: latitude!, zoom: zoom! } : null };
 }

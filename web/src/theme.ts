@@ -1,15 +1,14 @@
 /** Light or dark: as the system says, unless the reader chooses; print is always light. */
 
 import { DARK, LIGHT, type Palette } from "./colour";
-import { h } from "./dom";
 import type { State, Store } from "./state";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 
-const isDark = (theme: State["theme"]): boolean => !printing && (theme === "auto" ? system.matches : theme === "dark");
+export const isDark = (theme: State["theme"]): boolean => !printing && (theme === "auto" ? system.matches : theme === "dark");
 
-export const palette = (state: State): Palette => (isDark(state.theme) ? DARK : LIGHT);
+export const palette = (state: Pick<State, "theme">): Palette => (isDark(state.theme) ? DARK : LIGHT);
 
 /** Keeps the document in step and calls back when colours change. */
 export function followTheme(store: Store, redraw: (printing: boolean) => void): void {
@@ -26,15 +25,4 @@ export function followTheme(store: Store, redraw: (printing: boolean) => void): 
   }
   store.listen((_, changed) => changed.has("theme") && apply());
   apply();
-}
-
-export function themeButton(store: Store): HTMLElement {
-  const button = h("button", { type: "button", class: "theme", onclick: () => store.set({ theme: isDark(store.state.theme) ? "light" : "dark" }) });
-  const show = (): void => {
-    button.textContent = isDark(store.state.theme) ? "Light" : "Dark";
-  };
-  show();
-  store.listen(show);
-  system.addEventListener("change", show);
-  return button;
 }

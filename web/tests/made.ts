@@ -1,4 +1,5 @@
-/** A small model to test with: two origins, three destinations, squares side by side. */
+/** A small model to test with. */
+import type { PackedLevel, PackedNumbers, PackedTable } from "../src/levels";
 import type { About, PackedAbout, PackedModel, PackedRelease } from "../src/model";
 
 export const about: About = {
@@ -24,26 +25,38 @@ export const publicAbout: PackedAbout = {
   quality: null,
 };
 
-export function release(name: string, origins: string[] = ["a", "b"]): PackedRelease {
-  return {
-    name,
-    about,
-    method: { title: "ODkAnon", hint: "merges cells" },
-    origin: { h3: false, id: origins, shape: [0, 1], level: [1, 2], leaves: [4, 2], trips: [60, 35], weight: [150, 90] },
-    destination: { h3: false, id: ["x", "y", "z"], shape: [0, 1, -1], level: [1, 1, null], leaves: [4, 2, null], trips: [50, 35, 10] },
-    flows: { per_origin: [3, 1], destination_steps: [0, 1, 1, 1], trips: [50, 20, 10, 15], weight: [100, 30, 60, 50] },
-  };
-}
+export const release = (name: string): PackedRelease => ({
+  name,
+  about,
+  method: { title: "ODkAnon", hint: "merges cells" },
+  flows: { trips: [50, 20, 10, 15], weight: [100, 30, 60, 50] },
+  rough: [],
+});
 
 const square = (x: number): number[][][] => [[[x * 1e6, 0, 1e6, 0, 0, 1e6, -1e6, 0, 0, -1e6]]];
 
-export const packed = (...releases: PackedRelease[]): PackedModel => ({
-  format: 1,
-  shapes: [square(0), square(1)],
-  releases,
-  base: null,
-  beneath: null,
+const around = (trips: number[], by = 0): PackedNumbers => ({
+  trips,
+  low: trips.map((one) => Math.max(0, one - 2 * by)),
+  high: trips.map((one) => one + 2 * by),
+  interval_low: trips.map((one) => Math.max(0, one - by)),
+  interval_high: trips.map((one) => one + by),
 });
+
+/** Flows between three places: a to a, b and c, b to a, c to b; the third place has no shape. */
+export const table = (by = 0): PackedTable => ({
+  total: { trips: 95, low: 95, high: 95, interval_low: 95, interval_high: 95 },
+  starts: around([60, 20, 15], by),
+  ends: around([40, 35, 20], by),
+  origin: [0, 0, 0, 1, 2],
+  destination: [0, 1, 2, 0, 1],
+  pairs: around([20, 20, 20, 20, 15], by),
+  least: 3,
+});
+
+export const level: PackedLevel = { level: "zones", id: ["a", "b", "c"], shape: [0, 1, -1], name: ["A", "B", null], tables: [{ "": table() }] };
+
+export const packed = (...releases: PackedRelease[]): PackedModel => ({ format: 2, shapes: [square(0), square(1)], releases, levels: [level], base: null, beneath: null });
 
 /** Text with plain spaces where the page keeps a number and its unit on one line. */
 export const plainly = (text: string): string => text.replaceAll("\u00a0", " ");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readBeneath } from "../src/beneath";
-import { breaks, LIGHT, makeScale } from "../src/colour";
+import { LIGHT, mix, nice } from "../src/colour";
 import { amount, area, count, exact, percent, quantity, short, wholePercent } from "../src/format";
 import { scaleBar } from "../src/map/ruler";
 import { bins } from "../src/panels/histogram";
@@ -49,8 +48,7 @@ test("an empty release says so", () => {
 
 test("a public release says what can be missing, and its smallest flow comes from the rows", () => {
   const whole = release("r");
-  const { leaves: _, ...origin } = whole.origin;
-  const [read] = unpack(packed({ ...whole, origin, about: publicAbout })).releases;
+  const [read] = unpack(packed({ ...whole, about: publicAbout })).releases;
   assert.equal(statement(read!.about), "Every published flow counts at least 10 trips; at most 10 trips could not reach this and are left out.");
   assert.equal(
     statement({ ...read!.about, unlisted: { at_most_trips: 9 } }),
@@ -58,7 +56,6 @@ test("a public release says what can be missing, and its smallest flow comes fro
   );
   assert.deepEqual(read!.about.privacy, { trips: { min: 10, threshold: 10, below: 0, share: 0 } });
   assert.deepEqual(read!.about.utility, {});
-  assert.deepEqual(read!.origin.leaves, [null, null]);
 });
 
 test("a rule on trips does not pretend to be one on people", () => {
@@ -67,19 +64,10 @@ test("a rule on trips does not pretend to be one on people", () => {
   assert.equal(caution({ ...about, privacy, rule: { persons: 10 } }), null);
 });
 
-test("shades have round, rising boundaries inside the values", () => {
-  const values = Array.from({ length: 500 }, (_, i) => 10 * 1.01 ** i);
-  const bounds = breaks(values, 7);
-  assert.ok(bounds.length >= 4);
-  assert.deepEqual(bounds, [...bounds].sort((a, b) => a - b));
-  assert.ok(bounds[0]! > values[0]! && bounds.at(-1)! <= values.at(-1)!);
-});
-
-test("equal values get one shade, more gets a later one", () => {
-  assert.equal(makeScale([5, 5, 5], LIGHT).shades.length, 1);
-  const scale = makeScale([1, 10, 100, 1000], LIGHT);
-  assert.equal(scale.shades.indexOf(scale.shade(1)), 0);
-  assert.equal(scale.shades.indexOf(scale.shade(1000)), scale.shades.length - 1);
+test("a legend has round steps, and colours go from the first to the last", () => {
+  assert.deepEqual([1, 3.4, 740, 12_000].map(nice), [1, 5, 1000, 10_000]);
+  assert.deepEqual(mix(LIGHT.flows, 0), LIGHT.flows[0]);
+  assert.deepEqual(mix(LIGHT.flows, 1), LIGHT.flows.at(-1));
 });
 
 test("bins hold every class and none straddles the threshold", () => {
@@ -95,15 +83,6 @@ test("bins work for one class, for weights and for nothing", () => {
   assert.equal(bins([26741.6], 26741.6, false)[0]!.classes, 1);
   assert.deepEqual(bins([], 10, true), []);
   assert.equal(bins([1, 1, 1], 1, true).length, 1);
-});
-
-test("a GeoJSON beneath gives lines and polygons and no attributes", () => {
-  const line = { type: "LineString", coordinates: [[0, 0], [1, 1]] };
-  const read = readBeneath({
-    type: "FeatureCollection",
-    features: [{ type: "Feature", properties: { name: "x" }, geometry: { type: "GeometryCollection", geometries: [line] } }, { type: "Feature", geometry: null }],
-  });
-  assert.deepEqual(read, { polygons: [], lines: [[[0, 0], [1, 1]]] });
 });
 
 test("the scale bar is a round distance and never too long", () => {

@@ -26,6 +26,7 @@ from odkanon._version import __version__
 from odkanon.errors import OdkanonError, RefusedError, unexpected
 from odkanon.explore.session import NO_PAGE, Session
 from odkanon.explore.worker_process import StoppedError
+from odkanon.publish.report.page_model import FORMAT
 from odkanon.publish.report.report_page import fill_template
 
 HOST = "127.0.0.1"
@@ -69,7 +70,7 @@ class ExploreServer(ThreadingHTTPServer):
         self.session, self.closed = session, False
         self.token = secrets.token_urlsafe(24)
         controls = session.controls.for_page(self.token)
-        empty = {"format": 1, "shapes": [], "releases": [], "live": controls}
+        empty = {"format": FORMAT, "shapes": [], "releases": [], "live": controls}
         self.page = fill_template(empty, connect="'self'").encode()
 
     @property

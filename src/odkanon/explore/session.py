@@ -101,8 +101,8 @@ class Session:
         ]
         model = build_model(saved)
         if base:
-            model["base"] = build_basemap(model["shapes"])
-            model["names"] = build_labels(model["shapes"])
+            places = model["shapes"][: model["extent"]]
+            model |= {"base": build_basemap(places), "names": build_labels(places)}
         return model | {"number": number}
 
     def details(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:

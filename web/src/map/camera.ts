@@ -1,8 +1,7 @@
-/** Which part of the world all maps show, and how far it may be moved. */
+/** Which part of the world the map shows, and how far it may be moved. */
 
 import { WebMercatorViewport } from "@deck.gl/core";
 import type { Bounds, Point } from "../geometry";
-import type { Rectangle } from "./layout";
 
 export interface ViewState {
   longitude: number;
@@ -12,12 +11,14 @@ export interface ViewState {
   maxZoom: number;
 }
 
-/** This share of a map on each side is its edge. */
-const EDGE = 0.22;
-/** This share of it is left free on each side of an answer. */
-const MARGIN = 0.2;
-/** Less than this is not worth a new view. Steps of the zoom. */
-const NEARER = 0.25;
+/** The map in pixels, and how much of it lies under cards on each side. */
+export interface Room {
+  width: number;
+  height: number;
+  padding: { left: number; right: number; top: number; bottom: number };
+}
+
+const MAX_ZOOM = 15;
 /** Pixels of one step of an arrow key. */
 const STEP = 80;
 
@@ -27,10 +28,9 @@ export class Camera {
   private heart: Bounds | null = null;
   private moved = false;
 
-  /** `room` is the map that must hold what is asked for; `changed` is told of every new view. */
   constructor(
-    private readonly room: () => Rectangle | undefined,
-    private readonly changed: (view: ViewState) => void,
+    private readonly room: () => Room | null,
+    private readonly changed: (view: ViewState, byHand: boolean) => void,
   ) {}
 
   /** Sets how far the view can go out, and where it starts unless the reader has moved it. */
@@ -39,48 +39,42 @@ export class Camera {
     this.heart = heart;
   }
 
-  /** The next maps start where most trips are, wherever the reader was. */
-  startAnew(): void {
-    this.moved = false;
-  }
-
-  /** From now on the view is the reader's: new zones do not move it. */
-  stay(): void {
-    this.moved = true;
-  }
-
   /** Goes where most trips are, unless the view is the reader's. */
   settle(): void {
-    if (!this.moved) this.fit(this.heart ?? this.bounds);
+    if (!this.moved) this.fit();
   }
 
-  /** Shows everything, or the given part of it. */
-  fit(part: Bounds | null = this.bounds): void {
+  get isMoved(): boolean {
+    return this.moved;
+  }
+
+  /** Shows where most trips are. */
+  fit(): void {
+    const part = this.heart ?? this.bounds;
     const room = this.room();
     if (!room || !this.bounds || !part) return;
-    const viewport = new WebMercatorViewport({ width: room.width, height: room.height });
-    const padding = Math.min(36, room.width / 8, room.height / 8);
-    const [whole, shown] = [this.bounds, part].map((bounds) => viewport.fitBounds(bounds, { padding, maxZoom: 15 }));
-    const { longitude, latitude, zoom } = shown!;
-    this.set({ longitude, latitude, zoom, minZoom: Math.max(0, whole!.zoom - 1.5), maxZoom: 17 });
+    const [whole, shown] = [this.bounds, part].map((bounds) => this.viewOf(bounds, room));
+    this.set({ ...shown!, minZoom: Math.max(0, Math.min(whole!.zoom, shown!.zoom) - 1), maxZoom: 17 });
   }
 
-  /** Moves a place that was found by its name, or lies at the edge, into the middle. */
-  reveal(place: Point): void {
-    const room = this.room();
-    if (!room) return;
-    const [x, y] = new WebMercatorViewport({ ...this.view, ...room }).project(place) as Point;
-    const inside = (at: number, size: number): boolean => at > size * EDGE && at < size * (1 - EDGE);
-    if (!inside(x, room.width) || !inside(y, room.height)) this.move({ ...this.view, longitude: place[0], latitude: place[1] });
+  private viewOf(bounds: Bounds, { width, height, padding }: Room): Pick<ViewState, "longitude" | "latitude" | "zoom"> {
+    const space = { left: padding.left + 12, right: padding.right + 12, top: padding.top + 12, bottom: padding.bottom + 12 };
+    const fits = space.left + space.right < width * 0.9 && space.top + space.bottom < height * 0.9;
+    const { longitude, latitude, zoom } = new WebMercatorViewport({ width, height }).fitBounds(bounds, { padding: fits ? space : 8, maxZoom: MAX_ZOOM });
+    return { longitude, latitude, zoom };
   }
 
-  /** Goes nearer where the given part of the world would otherwise be small. */
-  approach(part: Bounds | null): void {
+  /** Brings a part of the map into view where it is not, without going farther out than needed. */
+  reveal(part: Bounds | null): void {
     const room = this.room();
     if (!room || !part) return;
-    const padding = Math.min(room.width, room.height) * MARGIN;
-    const { longitude, latitude, zoom } = new WebMercatorViewport({ width: room.width, height: room.height }).fitBounds(part, { padding, maxZoom: 15 });
-    if (zoom > this.view.zoom + NEARER) this.move({ ...this.view, longitude, latitude, zoom });
+    const viewport = new WebMercatorViewport({ ...this.view, width: room.width, height: room.height });
+    const [[x0, y1], [x1, y0]] = part.map((corner) => viewport.project(corner) as Point) as [Point, Point];
+    const { padding } = room;
+    const inView = x0 >= padding.left && x1 <= room.width - padding.right && y0 >= padding.top && y1 <= room.height - padding.bottom;
+    if (inView) return;
+    const next = this.viewOf(part, room);
+    this.move({ ...this.view, ...next, zoom: Math.min(next.zoom, this.view.zoom) });
   }
 
   zoomBy(steps: number): void {
@@ -95,7 +89,7 @@ export class Camera {
   }
 
   /** Goes where the reader wants, as far as there is something to see. */
-  move(next: ViewState): void {
+  move(next: Pick<ViewState, "longitude" | "latitude" | "zoom">): void {
     this.moved = true;
     const { minZoom, maxZoom } = this.view;
     const zoom = Math.min(maxZoom, Math.max(minZoom, next.zoom));
@@ -105,11 +99,11 @@ export class Camera {
       longitude = Math.min(east, Math.max(west, longitude));
       latitude = Math.min(north, Math.max(south, latitude));
     }
-    this.set({ longitude, latitude, zoom, minZoom, maxZoom });
+    this.set({ longitude, latitude, zoom, minZoom, maxZoom }, true);
   }
 
-  private set(view: ViewState): void {
+  private set(view: ViewState, byHand = false): void {
     this.view = view;
-    this.changed(view);
+    this.changed(view, byHand);
   }
 }

@@ -79,16 +79,16 @@ export class GroundLayer extends CompositeLayer<Props> {
     const { land, borders } = readyFor(base, { bounds: [[west, south], [east, north]], zoom });
     return [
       new SolidPolygonLayer<Point[]>({
-        id: "all/land",
+        id: "land",
         data: land,
         parameters: OPAQUE,
         getPolygon: (ring) => ring,
         getFillColor: palette.land,
         updateTriggers: { getFillColor: palette.dark },
       }),
-      strokes("all/borders", borders, () => 1, palette.border),
+      strokes("borders", borders, () => 1, palette.border),
     ];
   }
 }
 
-export const groundLayer = (base: Base, palette: Palette): Layer => new GroundLayer({ id: "all/ground", base, palette });
+export const groundLayer = (base: Base, palette: Palette): Layer => new GroundLayer({ id: "ground", base, palette });

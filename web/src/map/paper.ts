@@ -1,27 +1,22 @@
-/** Printing the maps: what a browser prints of a canvas with a graphics card behind it is its last frame on the screen. */
+/** Printing the map: what a browser prints of a canvas with a graphics card behind it is its last frame on the screen. */
 
 import { h, replace } from "../dom";
-
-/** Pixels that fit on paper side by side. */
-const WIDTH = 640;
 
 export class Paper {
   readonly element = h("div", { "aria-hidden": "true" });
 
-  /** Scales the maps down while they are printed: paper is narrower than a screen, but nothing is squeezed. */
-  constructor(private readonly maps: HTMLElement) {}
+  constructor(private readonly map: HTMLElement) {}
 
+  /** Keeps the shape of the map while it is printed: names lie where they lie on the screen. */
   follow(): void {
-    addEventListener("beforeprint", () => this.fit(true));
+    addEventListener("beforeprint", () => {
+      const { clientWidth, clientHeight } = this.map;
+      Object.assign(this.map.style, { width: `${clientWidth}px`, height: `${clientHeight}px`, zoom: String(Math.min(1, WIDTH / clientWidth)) });
+    });
     addEventListener("afterprint", () => {
-      this.fit(false);
+      Object.assign(this.map.style, { width: "", height: "", zoom: "" });
       replace(this.element);
     });
-  }
-
-  private fit(printing: boolean): void {
-    const width = this.maps.clientWidth;
-    Object.assign(this.maps.style, printing ? { width: `${width}px`, zoom: String(Math.min(1, WIDTH / width)) } : { width: "", zoom: "" });
   }
 
   /** A plain copy of the canvas, which is up to date. */
@@ -32,3 +27,6 @@ export class Paper {
     replace(this.element, copy);
   }
 }
+
+/** Pixels that fit on paper side by side. */
+const WIDTH = 680;

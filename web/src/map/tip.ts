@@ -3,16 +3,21 @@
 import type { WebMercatorViewport } from "@deck.gl/core";
 import { h, replace, svg } from "../dom";
 import type { Point, Polygon } from "../geometry";
-import type { Rectangle } from "./layout";
-import type { Pointed } from "./tooltip";
+
+export interface Pointed {
+  lines: string[];
+  outline: Polygon[];
+}
 
 export class Tip {
   readonly outline = svg("svg", { class: "pointer", "aria-hidden": "true" });
   readonly element = h("div", { class: "tip", hidden: true, role: "status" });
 
-  /** Shows it beside a pixel of the element that holds all maps. */
-  show({ lines, outline }: Pointed, [x, y]: Point, viewport: WebMercatorViewport, rectangle: Rectangle): void {
-    this.draw(outline, viewport, rectangle);
+  /** Shows it beside a pixel of the map. */
+  show({ lines, outline }: Pointed, [x, y]: Point, viewport: WebMercatorViewport): void {
+    const corner = (place: Point): string => (viewport.project(place) as Point).map((at) => at.toFixed(1)).join(" ");
+    const path = outline.flat().map((ring) => `M${ring.map(corner).join("L")}Z`).join("");
+    replace(this.outline, ...(path ? [svg("path", { class: "under", d: path }), svg("path", { d: path })] : []));
     this.element.hidden = false;
     replace(this.element, ...lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
     const { clientWidth, clientHeight } = this.element.parentElement!;
@@ -26,12 +31,5 @@ export class Tip {
     if (this.element.hidden) return;
     this.element.hidden = true;
     replace(this.outline);
-  }
-
-  private draw(polygons: Polygon[], viewport: WebMercatorViewport, { x, y, width, height }: Rectangle): void {
-    const corner = (place: Point): string => (viewport.project(place) as Point).map((at) => at.toFixed(1)).join(" ");
-    const path = polygons.flat().map((ring) => `M${ring.map(corner).join("L")}Z`).join("");
-    Object.assign(this.outline.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
-    replace(this.outline, ...(path ? [svg("path", { class: "under", d: path }), svg("path", { d: path })] : []));
   }
 }

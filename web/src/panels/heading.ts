@@ -1,7 +1,6 @@
 /** The top and the end of the page: which releases it shows, what they promise, and what may be done with it. */
 
 import { h, type Child } from "../dom";
-import { plural } from "../format";
 import type { Model, Release } from "../model";
 import { caution, statement } from "./statement";
 
@@ -11,12 +10,6 @@ const LIVE = "This page talks to ODkAnon on this machine and to nobody else. It 
 
 /** The names of the releases, with that of all of them together where they are shown one at a time. */
 export const titleOf = ({ releases, switch: all }: Model): string => [...(all === null ? [] : [all]), ...releases.map(({ name }) => name)].join(" · ");
-
-export function heading(model: Model): Child[] {
-  const [single, ...others] = model.releases;
-  const what = others.length ? `${plural(model.releases.length, "release")} side by side` : `Origin–destination matrix protected with ${single!.method.title}`;
-  return [h("h1", {}, titleOf(model)), h("p", {}, what)];
-}
 
 /** The promise of each release, and what it does not promise. */
 export function promises(releases: Release[]): HTMLElement[] {
@@ -32,11 +25,12 @@ export function promises(releases: Release[]): HTMLElement[] {
   });
 }
 
-export function footing({ releases, full }: Model, live: boolean, named: boolean): Child[] {
+export function footing({ releases, full, titles, towns }: Model, live: boolean): Child[] {
   const { version, input } = releases[0]!.about;
   const print = input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`);
   return [
     h("p", {}, live ? LIVE : full ? FULL : PASSED_ON),
-    h("p", {}, version ? `Made by ODkAnon ${version}. ` : "", "Base map: Natural Earth. ", named && "Names: GeoNames, CC BY 4.0. ", print),
+    h("p", {}, version ? `Made by ODkAnon ${version}. ` : "", "Base map: Natural Earth. ", towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", print),
+    titles.licence && h("p", {}, titles.licence),
   ];
 }

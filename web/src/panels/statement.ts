@@ -1,10 +1,8 @@
 /** The k-anonymity statement in one plain sentence, and the headline figures. */
 
 import { h, type Child } from "../dom";
-import { amount, area, count, exact, listed, percent, plural } from "../format";
+import { amount, count, exact, listed, percent, plural } from "../format";
 import { COUNTS, type About, type Release } from "../model";
-import { typicalSize } from "../parts";
-import { hasSeveral } from "../places";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
@@ -91,17 +89,6 @@ function leftOutTile({ about }: Release): HTMLElement {
   );
 }
 
-/** How fine it is; where that differs from place to place, the card beside the map answers it. */
-function sizeTile(release: Release): HTMLElement | false {
-  if (hasSeveral(release)) return false;
-  const size = typicalSize(release);
-  return tile(
-    "How fine overall",
-    size == null ? "–" : area(size),
-    size == null ? "these zones have no shapes to measure" : "or less at both ends, for half of all published trips",
-  );
-}
-
 /** The figures that a reader should take away from one release. */
 export function headline(release: Release): HTMLElement {
   const { published } = release.about;
@@ -115,7 +102,6 @@ export function headline(release: Release): HTMLElement {
       "origin zones × destination zones",
       `${plural(published.classes, "flow")} between them ${published.classes === 1 ? "is" : "are"} published`,
     ),
-    sizeTile(release),
     leftOutTile(release),
   );
 }

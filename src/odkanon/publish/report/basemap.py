@@ -77,13 +77,12 @@ def build_labels(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
     corners = np.array(list(shape_corners(shapes)), dtype=np.int64).reshape(-1, 2)
     if not len(corners) or not TOWNS.exists():
         return None
-    places, people, names = _towns()
+    places, people, names, _ = load_towns()
     inside = ((places >= corners.min(axis=0)) & (places <= corners.max(axis=0))).all(axis=1)
     found = np.flatnonzero(inside)[:MAX_TOWNS]
     return {
         "unit": UNIT,
-        # Some names continue with the district and the country.
-        "name": [names[town].decode("utf-8").split(",")[0] for town in found],
+        "name": [names[town] for town in found],
         "place": places[found].ravel().tolist(),
         "people": people[found].tolist(),
     }
@@ -105,11 +104,16 @@ def _fold(name: str) -> str:
 
 
 @cache
-def _towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[bytes]]:
+def load_towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str], npt.NDArray[np.int64]]:
+    """Return places, residents, names and regions of all towns, the largest first; nothing if they were not built."""
+    if not TOWNS.exists():
+        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64)
     content = gzip.decompress(TOWNS.read_bytes())
     count = int(np.frombuffer(content[:4], dtype="<i4")[0])
-    numbers = np.frombuffer(content[4 : 4 + 12 * count], dtype="<i4").astype(np.int64).reshape(3, count)
-    return numbers[:2].T, numbers[2], content[4 + 12 * count :].split(b"\n")
+    numbers = np.frombuffer(content[4 : 4 + 16 * count], dtype="<i4").astype(np.int64).reshape(4, count)
+    names = content[4 + 16 * count :].decode("utf-8").split("\n")
+    # Some names continue with the district and the country.
+    return numbers[:2].T, numbers[2], [name.split(",")[0] for name in names], numbers[3]
 
 
 def shape_corners(shapes: Iterable[PackedShape]) -> Iterator[Point]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -50,24 +49,6 @@ def pack_numbers(values: Numbers) -> list[Any] | dict[str, Any]:
             steps = np.diff(units.astype(np.int64), prepend=0)
             return {"of": "steps", "count": len(values), "per": 10**decimals, "steps": _deflate(_varints(steps))}
     return {"of": "single", "count": len(values), "per": 1, "steps": _deflate(values.astype("<f4").tobytes())}
-
-
-def pack_names(names: Sequence[str]) -> list[str] | dict[str, Any]:
-    """Pack a column of names: a list, unless they are many and numbered consecutively.
-
-    Examples
-    --------
-    >>> pack_names(["a", "b"])
-    ['a', 'b']
-    >>> pack_names([f"o{number:04d}" for number in range(5000)])
-    {'prefix': 'o', 'digits': 4, 'count': 5000}
-    """
-    found = re.fullmatch(r"(\D*)(0+)", names[0]) if len(names) >= LONG else None
-    if found is None:
-        return list(names)
-    prefix, digits = found.group(1), len(found.group(2))
-    numbered = all(name == f"{prefix}{number:0{digits}d}" for number, name in enumerate(names))
-    return {"prefix": prefix, "digits": digits, "count": len(names)} if numbered else list(names)
 
 
 def _seven_digits(value: float) -> float:

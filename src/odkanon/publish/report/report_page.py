@@ -81,9 +81,10 @@ def make_page(
         Show one release at a time; this is the name of all of them.
     """
     model = build_model(releases) | {"full": full, "switch": switch}
-    model["base"] = build_basemap(model["shapes"])
-    model["names"] = build_labels(model["shapes"])
-    model["beneath"] = None if basemap is None else read_basemap(basemap, model["shapes"])
+    places = model["shapes"][: model["extent"]]
+    model["base"] = build_basemap(places)
+    model["names"] = build_labels(places)
+    model["beneath"] = None if basemap is None else read_basemap(basemap, places)
     return fill_template(model)
 
 

@@ -1,0 +1,164 @@
+"""Flows between the places of a page by even spreading: fast enough for a slider, and nothing else.
+
+Each row is spread over the places that its zones meet, in equal parts of a cell's children or of an outline's points.
+Bounds hold whatever the truth is: rows inside both places, and all rows that meet both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from odkanon.core.arrays import Bools, Ints
+from odkanon.publish.report.detail_levels import AreaLevel, LevelFlows, Numbers, sample_points
+from odkanon.release_format.folder import SavedRelease
+from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, latlng_to_cell
+from odkanon.zoning.zone_nodes import cell_nodes
+
+_WIDTH = 1.2816
+"""Standard deviations on each side of an 80 % interval."""
+
+
+class EvenFlows:
+    """Flows of one release, spread evenly over the areas of its rows."""
+
+    def __init__(self, release: SavedRelease) -> None:
+        self.release = release
+        self._shares: dict[str, tuple[Floats, Ints]] = {}
+        self._attributes: dict[str, tuple[list[str], Ints]] = {}
+
+    def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
+        """Return the flows of the trips with some values of attributes."""
+        share, group = self._shares_in(level)
+        stated, likely, possible = self._masses(where, group, len(share))
+        whole, meets = np.where(np.arange(len(share))[:, None] < len(level.ids), share, 0), (share > 0).astype(float)
+        unlisted = float((self.release.manifest.get("unlisted") or {}).get("at_most_trips") or 0)
+        low = whole.T @ stated @ whole
+        trips = np.maximum(share.T @ likely @ share, low)
+        high = meets.T @ possible @ meets + unlisted
+        origin, destination = np.nonzero(trips > 0)
+        pairs = _with_interval(trips[origin, destination], low[origin, destination], high[origin, destination])
+        starts, ends = (
+            _with_interval(
+                share.T @ likely.sum(axis), whole.T @ stated.sum(axis), meets.T @ possible.sum(axis) + unlisted
+            )
+            for axis in (1, 0)
+        )
+        total = _with_interval(*(np.array([mass.sum()]) for mass in (likely, stated, possible)))
+        total = total._replace(high=total.high + unlisted)
+        return LevelFlows(origin, destination, pairs, starts, ends, total)
+
+    @cached_property
+    def _table(self) -> tuple[Ints, Ints, Floats]:
+        index = self.release.zone_index
+        return index.origin, index.destination, self.release.measure("trips")
+
+    def _masses(self, where: Mapping[str, str], group: Ints, size: int) -> tuple[Floats, Floats, Floats]:
+        """Return the trips between groups of zones that certainly, probably and possibly have some values."""
+        origin, destination, trips = self._table
+        certain, likely, possible = (np.ones(len(trips)) for _ in range(3))
+        for name, value in where.items():
+            texts, number = self._texts(name)
+            weight = self._value_shares(name, value, texts, np.bincount(number, trips).astype(np.float64))[number]
+            certain, likely, possible = certain * (weight == 1), likely * weight, possible * (weight > 0)
+        masses = []
+        for part in (certain, likely, possible):
+            mass = np.bincount(group[origin] * size + group[destination], trips * part, minlength=size * size)
+            masses.append(mass.astype(np.float64).reshape(size, size))
+        return masses[0], masses[1], masses[2]
+
+    def _texts(self, name: str) -> tuple[list[str], Ints]:
+        """Return the distinct texts of an attribute, and for each row the number of its own."""
+        if name not in self._attributes:
+            column = self.release.table.column(name).combine_chunks().dictionary_encode()
+            self._attributes[name] = column.dictionary.to_pylist(), column.indices.to_numpy().astype(np.int64)
+        return self._attributes[name]
+
+    def _value_shares(self, name: str, value: str, texts: Sequence[str], trips: Floats) -> Floats:
+        """Return for each text of an attribute the share of its trips that have a value."""
+        axis = next(axis for axis in self.release.manifest["axes"] if axis["name"] == name)
+        values, stated = axis["levels"][0], dict(zip(texts, trips.tolist(), strict=True))
+        groups: dict[str, set[int]] = {}
+        for level in axis["levels"]:
+            for number, text in enumerate(level):
+                groups.setdefault(text, set()).add(number)
+        at, found = values.index(value), []
+        for text in texts:
+            members = groups.get(text, set())
+            within = sum(stated.get(values[each], 0.0) for each in members)
+            own = stated.get(value, 0.0) / within if within else 1 / max(len(members), 1)
+            found.append(1.0 if text == value else own if at in members else 0.0)
+        return np.array(found)
+
+    def _shares_in(self, level: AreaLevel) -> tuple[Floats, Ints]:
+        """Return the share of each group of zones (row) in each place (column), and the group of each zone.
+
+        Zones inside one place are one group, the first ones; all others are groups of their own.
+        """
+        if level.name not in self._shares:
+            shares, inside = self._cell_shares(level) if level.cells is not None else self._other(level)
+            group = np.where(inside, shares.argmax(axis=1), len(level.ids) + np.cumsum(~inside) - 1)
+            self._shares[level.name] = np.concatenate([np.eye(len(level.ids)), shares[~inside]]), group
+        return self._shares[level.name]
+
+    def _cell_shares(self, level: AreaLevel) -> tuple[Floats, Bools]:
+        assert level.cells is not None
+        index, resolution = self.release.zone_index, int(level.name)
+        nodes = cell_nodes(index.ids)
+        shares = np.zeros((len(index.ids), len(level.ids)))
+        if nodes is None:
+            for zone, outline in enumerate(index.outlines):
+                cells = latlng_to_cell(*sample_points(outline), resolution)
+                np.add.at(shares[zone], _among(level.cells, cells), 1.0)
+            # Points inside do not prove that all of a zone is.
+            return _as_shares(shares), np.zeros(len(shares), dtype=bool)
+        order = np.argsort(level.cells)
+        fine: Bools = np.asarray((nodes.cell != WORLD) & (cell_to_resolution(nodes.cell) >= resolution))
+        parents = cell_to_parent(np.where(fine, nodes.cell, level.cells[0]), resolution)
+        at = order[np.searchsorted(level.cells, parents, sorter=order)]
+        shares[np.flatnonzero(fine), at[fine]] = 1.0
+        for zone in np.flatnonzero(~fine).tolist():
+            cell = nodes.cell[zone]
+            own = np.ones(len(level.ids), dtype=bool)
+            if cell != WORLD:
+                own = cell_to_parent(level.cells, int(cell_to_resolution(nodes.cell[zone : zone + 1])[0])) == cell
+            shares[zone, own] = 1.0
+        return _as_shares(shares), fine
+
+    def _other(self, level: AreaLevel) -> tuple[Floats, Bools]:
+        index = self.release.zone_index
+        if level.name == "zones":
+            position = {each: number for number, each in enumerate(level.ids)}
+            shares = np.zeros((len(index.ids), len(level.ids)))
+            shares[np.arange(len(index.ids)), [position[each] for each in index.ids]] = 1.0
+            return shares, np.ones(len(shares), dtype=bool)
+        from odkanon.publish.onto.shares import zone_shares
+        from odkanon.release_format.conversions import to_shapes
+
+        found = zone_shares(self.release.shapes, to_shapes(level.outlines))
+        shares = np.zeros((len(index.ids), len(level.ids) + 1))
+        shares[found.source, found.target] = found.share
+        return shares[:, :-1], np.asarray(shares[:, :-1].max(axis=1) > 1 - 1e-9)
+
+
+def _among(cells: Cells, wanted: Cells) -> Ints:
+    order = np.argsort(cells)
+    at = np.minimum(np.searchsorted(cells, wanted, sorter=order), len(cells) - 1)
+    found = order[at]
+    return np.asarray(found[cells[found] == wanted])
+
+
+def _as_shares(counts: Floats) -> Floats:
+    total = counts.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    return shares
+
+
+def _with_interval(trips: Floats, low: Floats, high: Floats) -> Numbers:
+    """Return estimates with bounds, and with intervals that grow with what is not sure."""
+    high = np.maximum(high, trips)
+    unsure = np.maximum(trips - low, 0)
+    spread = _WIDTH * np.sqrt(1.6 * unsure + 0.03 * unsure**2)
+    return Numbers(trips, low, high, np.maximum(low, trips - spread), np.minimum(high, trips + spread))

@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from odkanon.publish.report.place_names import Districts, name_places
+
+pytestmark = pytest.mark.usefixtures("page_built")
+
+
+def names(*places: tuple[float, float], area: float = 0.7) -> list[str | None]:
+    lat, lon = np.array(places).T
+    found: list[str | None] = name_places(lat, lon, np.ones(len(places)), area, None)["name"]
+    return found
+
+
+def test_a_place_across_a_border_has_no_name_from_there() -> None:
+    """Grove Street and Exchange Place are nearer to the middle of New York than to that of Jersey City."""
+    jersey = [(40.7196, -74.0431), (40.7162, -74.0334), (40.7324, -74.0628), (40.7273, -74.0793)]
+    assert set(names(*jersey)) <= {"Jersey City", "Hoboken"}
+    assert "New York City" not in names(*jersey)
+
+
+def test_a_place_in_the_middle_of_nowhere_has_no_name() -> None:
+    assert names((0.0, -150.0)) == [None]
+
+
+def test_districts_come_before_towns_and_only_for_what_lies_in_them() -> None:
+    pytest.importorskip("shapely")
+    square = {"type": "Polygon", "coordinates": [[[2.2, 48.8], [2.4, 48.8], [2.4, 48.9], [2.2, 48.9], [2.2, 48.8]]]}
+    districts = Districts(["d0"], ["Centre"], [square])
+    found = name_places(np.array([48.81, 48.89, 48.7]), np.array([2.3, 2.3, 2.3]), np.ones(3), 1.0, districts)
+    assert found["name"] == ["Centre", "Centre", None]
+    assert found["direction"] == [6, 2, -1]  # south and north

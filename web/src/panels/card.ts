@@ -1,0 +1,90 @@
+/** The card on the left: title, From and To, one sentence, how well it is known, and a ranked list. */
+
+import type { Answer, Entry } from "../ask";
+import { h, refill, replace, type Child } from "../dom";
+import { knownAs, type Numbers, type Speech } from "../words";
+import { PlaceField, type Suggestion } from "./field";
+
+export interface CardActions {
+  choose: (end: "from" | "to", place: string | null) => void;
+  suggest: (text: string) => Suggestion[];
+  open: (entry: Entry) => void;
+}
+
+export interface CardContent {
+  title: string;
+  about: string[];
+  from: string | null;
+  to: string | null;
+  sentences: string[];
+  /** What the sentence counts, for the bar. */
+  total: Numbers | null;
+  heading: string;
+  list: { entry: Entry; name: string; number: string; share: number; sure: number; sign?: number; faint?: boolean }[];
+  more: number;
+}
+
+const LISTED = 40;
+export const listed = ({ list }: Pick<Answer, "list">): Entry[] => list.slice(0, LISTED);
+
+export class Card {
+  readonly element: HTMLElement;
+  private readonly title = h("h1", {});
+  private readonly about = h("p", { class: "sub" });
+  private readonly fields: Record<"from" | "to", PlaceField>;
+  private readonly say = h("p", { class: "say", role: "status" });
+  private readonly known = h("div", { class: "known" });
+  private readonly heading = h("h2", {});
+  private readonly list = h("ol", { class: "ranked" });
+  private readonly more = h("p", { class: "note" });
+
+  constructor(private readonly actions: CardActions, extra: HTMLElement | null) {
+    this.fields = {
+      from: new PlaceField("from", actions.suggest, (place) => actions.choose("from", place)),
+      to: new PlaceField("to", actions.suggest, (place) => actions.choose("to", place)),
+    };
+    const question = h("div", { class: "question" }, this.fields.from.element, this.fields.to.element);
+    this.element = h("section", { class: "card main", "data-card": "main" }, this.title, this.about, extra, question, this.say, this.known, this.heading, this.list, this.more);
+  }
+
+  /** Puts the cursor into a field. */
+  focus(end: "from" | "to"): void {
+    this.fields[end].focus();
+  }
+
+  draw(content: CardContent, speech: Speech): void {
+    const { words } = speech;
+    this.element.setAttribute("aria-label", words.card);
+    this.title.textContent = content.title;
+    replace(this.about, content.about.join(" · "));
+    this.about.hidden = !content.about.length;
+    this.fields.from.draw(words.from, content.from, words);
+    this.fields.to.draw(words.to, content.to, words);
+    const [first, ...others] = content.sentences;
+    replace(this.say, h("b", {}, first), ...others.map((one) => h("span", {}, ` ${one}`)));
+    this.drawKnown(content.total, speech);
+    this.heading.textContent = content.heading;
+    refill(this.list, ...content.list.map((row) => h("li", {}, this.row(row))));
+    this.more.textContent = content.more > 0 ? words.more(speech.number(content.more)) : "";
+    this.more.hidden = content.more <= 0;
+  }
+
+  private row({ entry, name, number, share, sure, sign, faint }: CardContent["list"][number]): HTMLElement {
+    const whole = h("i", { class: `whole${sign ? (sign > 0 ? " plus" : " minus") : ""}` });
+    whole.style.width = `${100 * share}%`;
+    const certain = h("i", { class: "certain" });
+    certain.style.width = `${100 * share * sure}%`;
+    return h("button", { type: "button", "data-key": `list-${entry.place}`, class: faint ? "faint" : null, onclick: () => this.actions.open(entry) }, whole, sign === undefined && certain, h("span", {}, name), h("em", {}, number));
+  }
+
+  private drawKnown(total: Numbers | null, { words, percent }: Speech): void {
+    this.known.hidden = !total || total.trips <= 0;
+    if (!total || total.trips <= 0) return;
+    const sure = Math.min(1, total.low / total.trips);
+    const bar = h("i", {});
+    bar.style.width = `${100 * sure}%`;
+    const text = sure >= 0.9995 ? words.allSure : `${words.knownHere(words.known[knownAs(total)])} ${words.sure(percent(sure))}`;
+    const parts: Child[] = [h("div", { class: "bar", "aria-hidden": "true" }, bar), h("small", {}, text)];
+    replace(this.known, ...parts);
+  }
+}

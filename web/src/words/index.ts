@@ -1,0 +1,70 @@
+/** The words and number formats of the language that the reader chose. */
+
+import { en, type Told, type Words } from "./en";
+import { es } from "./es";
+import { fr } from "./fr";
+
+export type { Told, Words };
+
+export const LANGUAGES: Record<string, Words> = { en, es, fr };
+
+export interface Numbers {
+  trips: number;
+  low: number;
+  high: number;
+  interval_low: number;
+  interval_high: number;
+}
+
+/** A share is told only where its interval is narrower than half of it. */
+const WIDEST = 0.5;
+
+export class Speech {
+  readonly words: Words;
+  private readonly whole: Intl.NumberFormat;
+  private readonly one: Intl.NumberFormat;
+  private readonly two: Intl.NumberFormat;
+  private readonly list: Intl.ListFormat;
+
+  constructor(readonly language: string) {
+    this.words = LANGUAGES[language] ?? en;
+    this.whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0, useGrouping: true });
+    this.one = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+    this.two = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 });
+    this.list = new Intl.ListFormat(language === "en" ? "en-GB" : language, { type: "conjunction" });
+  }
+
+  number = (value: number): string => this.whole.format(value);
+  decimal = (value: number): string => this.one.format(value);
+  listed = (parts: string[]): string => this.list.format(parts);
+  area = (km2: number): string => `${(km2 < 100 ? this.two : this.whole).format(km2)}\u00a0km²`;
+  percent = (share: number): string => `${share > 0 && share < 0.005 ? "<\u00a01" : Math.round(share * 100)}\u00a0%`;
+
+  /** An estimate in as many digits as its interval allows. */
+  told(numbers: Numbers): Told {
+    const { trips, interval_low: low, interval_high: high } = numbers;
+    if (high - low < 1) return { about: this.number(trips), between: "" };
+    const unit = unitOf(high - low);
+    const [from, to] = [Math.floor(low / unit) * unit, Math.ceil(high / unit) * unit];
+    return { about: this.number(Math.round(trips / unit) * unit || trips), between: this.words.range(this.number(Math.max(0, from)), this.number(to)) };
+  }
+
+  /** The short form for lists. */
+  short(numbers: Numbers): string {
+    return this.told(numbers).about;
+  }
+
+  /** A share of a total, or null where that would pretend to know more than is known. */
+  share(part: Numbers, total: Numbers): string | null {
+    if (part.interval_high - part.interval_low > WIDEST * part.trips || total.trips <= 0) return null;
+    return this.percent(Math.min(1, part.trips / total.trips));
+  }
+}
+
+const unitOf = (width: number): number => 10 ** Math.max(0, Math.floor(Math.log10(width / 2)));
+
+/** One set of words for how well something is known: by the width of its interval. */
+export function knownAs({ trips, interval_low: low, interval_high: high }: Numbers): "sharp" | "medium" | "blurred" {
+  const width = (high - low) / Math.max(trips, 1);
+  return width <= 0.25 ? "sharp" : width <= 0.75 ? "medium" : "blurred";
+}
