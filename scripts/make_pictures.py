@@ -39,50 +39,19 @@ def shoot(page: Page, name: str) -> None:
 
 
 def shoot_reports(browser: Browser, folder: Path) -> None:
-    """Take pictures of the report of one release, wide and on a phone, and of two."""
+    """Take pictures of the page of one release, from one place, on a phone, and of what changed between two."""
     single, two = folder / "single.html", folder / "two.html"
-    single.write_text(render([folder / "participants"]), encoding="utf-8")
-    two.write_text(render([folder / "participants", folder / "population"]), encoding="utf-8")
+    single.write_text(render([folder / "cube"]), encoding="utf-8")
+    two.write_text(render([folder / name for name in HALVES]), encoding="utf-8")
     with opened(browser, single.as_uri(), WIDE, "light") as page:
         shoot(page, "report")
+        page.get_by_role("combobox", name="From").fill("Montreuil")
+        page.keyboard.press("Enter")
+        shoot(page, "places-from")
     with opened(browser, single.as_uri(), PHONE, "dark") as page:
-        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
         shoot(page, "report-phone")
     with opened(browser, two.as_uri(), WIDE, "light") as page:
         shoot(page, "report-two")
-
-
-def shoot_places(browser: Browser, folder: Path) -> None:
-    """Take pictures of the map of places: everywhere, from one place, finer, and on a phone in the dark."""
-    file = folder / "places.html"
-    file.write_text(render([folder / "cascade"]), encoding="utf-8")
-    with opened(browser, file.as_uri(), WIDE, "light") as page:
-        shoot(page, "places")
-        page.locator(".search input").fill("Montreuil")
-        page.keyboard.press("Enter")
-        shoot(page, "places-from")
-    with opened(browser, file.as_uri(), PHONE, "dark") as page:
-        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
-        shoot(page, "places-phone")
-
-
-def shoot_cube(browser: Browser, folder: Path) -> None:
-    """Take a picture of one small map for each part of the day."""
-    file = folder / "cube.html"
-    file.write_text(render([folder / "cube"]), encoding="utf-8")
-    with opened(browser, file.as_uri(), WIDE) as page:
-        page.get_by_role("button", name="One map for each hour").click()
-        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
-        shoot(page, "places-hours")
-
-
-def shoot_change(browser: Browser, folder: Path) -> None:
-    """Take a picture of what changed between two cascades."""
-    file = folder / "change.html"
-    file.write_text(render([folder / name for name in HALVES]), encoding="utf-8")
-    with opened(browser, file.as_uri(), WIDE) as page:
-        page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
-        shoot(page, "places-change")
 
 
 def shoot_explorer(browser: Browser, url: str) -> None:
@@ -127,9 +96,6 @@ def main() -> int:
             write_picture([folder / "participants", folder / "population"], TARGET / "picture-paper.png", paper=True)
         if "reports" in wanted:
             shoot_reports(browser, folder)
-            shoot_places(browser, folder)
-            shoot_cube(browser, folder)
-            shoot_change(browser, folder)
         if wanted & {"explorer", "moving"}:
             with serving(InputSpec(source, within=WITHIN), folder) as url:
                 if "explorer" in wanted:

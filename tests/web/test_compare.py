@@ -20,13 +20,16 @@ ZONES = made.disk(8, 1)
 GROWN, SHRUNK = ZONES[1], ZONES[2]
 
 
-def pair(folder: Path) -> tuple[Path, Path]:
+def pair(folder: Path) -> tuple[Path, ...]:
     """Two releases on the same zones; the second has one origin that grew and one that shrank."""
     first = [(origin, ZONES[0], 100) for origin in ZONES]
     change = {GROWN: 300, SHRUNK: 20}
     second = [(origin, ZONES[0], change.get(origin, 100)) for origin in ZONES]
-    none = {"unlisted": {"at_most_trips": 0}}
-    return made.save(folder / "march", sorted(first), **none), made.save(folder / "april", sorted(second), **none)
+    names = ("march", "april")
+    return tuple(
+        made.save(folder / name, sorted(rows), unlisted={"at_most_trips": 0})
+        for name, rows in zip(names, (first, second), strict=True)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,8 @@ def test_the_pointer_names_both_ends(city: Opened) -> None:
 def busiest_of(opened: Opened) -> str:
     """The place where most of the drawn flows start."""
     ends = [line["ends"][0] for line in opened.page.evaluate("odkanon.lines()")]
-    return opened.places()[max(sorted(set(ends)), key=ends.count)]
+    most: int = max(sorted(set(ends)), key=ends.count)
+    return opened.places()[most]
 
 
 def test_zooming_in_shows_finer_places(city: Opened) -> None:

@@ -134,7 +134,7 @@ class EvenFlows:
             shares = np.zeros((len(index.ids), len(level.ids)))
             shares[np.arange(len(index.ids)), [position[each] for each in index.ids]] = 1.0
             return shares, np.ones(len(shares), dtype=bool)
-        from odkanon.publish.onto.shares import zone_shares
+        from odkanon.estimate.zone_shares import zone_shares
         from odkanon.release_format.conversions import to_shapes
 
         found = zone_shares(self.release.shapes, to_shapes(level.outlines))
