@@ -44,7 +44,7 @@ def build_model(releases: Sequence[SavedRelease], districts: Districts | None = 
 
 
 def _pack_release(release: SavedRelease, shapes: ShapeTable) -> dict[str, Any]:
-    """Pack what the page says of one release besides its levels: its manifest and the sizes of its flows."""
+    """Pack the manifest of one release, the sizes of its flows and its large zones."""
     # Without the running time: the same release should give the same page.
     about = {name: value for name, value in release.manifest.items() if name != "seconds"}
     words = words_for(str(release.manifest.get("method")))

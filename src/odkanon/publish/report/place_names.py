@@ -90,7 +90,7 @@ def _directions(east: Floats, north: Floats) -> Ints:
 
 
 def _with_distance(titles: Sequence[str], km: Floats, directions: Ints, radius: float) -> dict[str, list[Any]]:
-    """Leave out the distance of the place that is nearest to a town, and tell the others apart."""
+    """Add distance and direction to the names of all places but the nearest to each town."""
     nearest: dict[str, int] = {}
     for at in np.argsort(km, kind="stable").tolist():
         nearest.setdefault(titles[at], at)
