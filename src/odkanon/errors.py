@@ -67,7 +67,9 @@ class InvalidValueError(InputError):
     @classmethod
     def expected(cls, what: str, expected: str, got: object, *, option: str | None = None) -> Self:
         """Return the error for a value that is not what it must be: ``k must be a whole number ..., not '10'``."""
-        return cls(f"{what} must be {expected}, not {got!r:.100}", option=option)
+        text = repr(got)
+        value = f"a {type(got).__name__}" if "\n" in text else f"{text:.100}"
+        return cls(f"{what} must be {expected}, not {value}", option=option)
 
 
 class ColumnNotFoundError(InputError):

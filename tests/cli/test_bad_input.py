@@ -193,7 +193,7 @@ def test_duplicate_pairs(tmp_path: Path) -> None:
         (["--max-levels", "2"], "--max-levels does not apply without --suppress before"),
         (["--engine", "duckdb", "--spark-master", "local"], "a Spark master does not apply with the engine 'duckdb'"),
         (["--engine", "memory", "--memory-limit", "1GB"], "a memory limit applies only to DuckDB"),
-        (["--max-levels", "-1", "--suppress", "before"], "levels must be 0 or more"),
+        (["--max-levels", "-1", "--suppress", "before"], "levels must be a whole number of at least 0"),
         (["--protect", "persons"], "no person column"),
         (["--min-trips", "5", "--protect", "population"], "--protect does not apply with --min-trips"),
         (["--min-weight", "inf"], "positive number"),

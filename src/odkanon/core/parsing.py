@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from fractions import Fraction
+from numbers import Real
 from typing import Any, NoReturn
-
-import numpy as np
 
 from odkanon.errors import InvalidValueError
 
@@ -43,7 +41,7 @@ def _no_number(text: str) -> NoReturn:
 
 def is_number(value: object) -> bool:
     """Return whether a value is a number; True and False, which Python counts as 1 and 0, are not."""
-    return isinstance(value, int | float | Fraction | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_positive(what: str, value: Any, *, whole: bool = True) -> None:
@@ -52,6 +50,19 @@ def check_positive(what: str, value: Any, *, whole: bool = True) -> None:
     if not good or (whole and value != int(value)):
         expected = "a whole number of at least 1" if whole else "a positive number"
         raise InvalidValueError.expected(what, expected, value)
+
+
+def check_not_negative(what: str, value: Any, *, whole: bool = True) -> None:
+    """Raise unless a value is a finite number of at least 0, and whole if it has to be."""
+    good = is_number(value) and 0 <= value < float("inf")
+    if not good or (whole and value != int(value)):
+        raise InvalidValueError.expected(what, f"a {'whole ' * whole}number of at least 0", value)
+
+
+def check_result(what: str, value: Any, attribute: str, maker: str) -> None:
+    """Raise unless a value is a result of some functions, which have an attribute that nothing else has."""
+    if not hasattr(value, attribute):
+        raise InvalidValueError.expected(what, f"a result of {maker}", value)
 
 
 def check_share(what: str, value: Any) -> None:

@@ -101,8 +101,6 @@ def read_matrix(
     True
     """
     limit = parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit
-    if engine is not None and engine not in ENGINES:
-        raise UnknownNameError.among("engine", engine, ENGINES)
     reading = InputSpec(source, **options)
     attributes = parse_attributes(by, age_bands, (reading.since, reading.until)) if by else ()
     return load(reading, engine=engine, memory_limit=limit, spark_master=spark_master, attributes=attributes)
@@ -156,6 +154,8 @@ def load(
     attributes : sequence of AttributeSpec
         The attributes of a cube; see `odkanon.attributes.spec.parse_attributes`.
     """
+    if engine is not None and engine not in ENGINES:
+        raise UnknownNameError.among("engine", engine, ENGINES)
     if spark_master and engine not in (None, "spark"):
         raise OptionConflictError.between("a Spark master", f"the engine {engine!r}", "only Spark has one")
     if memory_limit is not None and (engine in ("memory", "spark") or spark_master):

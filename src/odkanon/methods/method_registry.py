@@ -11,6 +11,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, overload
 
+from odkanon.core.parsing import check_result
 from odkanon.core.registry import Registry
 from odkanon.errors import InputError, InvalidValueError, UnsafeReleaseError, nearest
 
@@ -291,6 +292,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options
     """
     from odkanon.methods.common import with_steps  # imports numpy, which help does not need
 
+    check_result("the input", od, "in_memory", "read_matrix or build_od")
     chosen = METHODS[method]
     if options.get("symmetric") and "symmetric" not in chosen.options:
         able = ", ".join(name for name, each in METHODS.items() if "symmetric" in each.options)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
+from odkanon.core.parsing import check_result
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.axes import Subject
@@ -254,6 +255,7 @@ class Release(Frozen):
         """
         from odkanon.model.zone_labels import release_from_labels
 
+        check_result("the input", od, "in_memory", "read_matrix or build_od")
         allowed = None if budget is None else Budget(budget, budget_of)
         spec = ReleaseSpec(rule, allowed, method, dict(parameters or {}))
         labels: dict[Axis, npt.ArrayLike] = {"origin": origin_zone, "destination": destination_zone}

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from odkanon.core.parsing import is_number
 from odkanon.engine.dispatch import parse_bytes
 from odkanon.errors import InputError, InvalidValueError, ReleaseWarning, UnknownNameError
 from odkanon.linked import LinkedReleases
@@ -210,6 +211,8 @@ def anonymize(
         "symmetric": symmetric or None,
         "give_up": drop_order,
     }
+    if age_bands is not None and not (isinstance(age_bands, Sequence) and all(map(is_number, age_bands))):
+        raise InvalidValueError.expected("age_bands", "a list of ages, such as [18, 40, 65]", age_bands)
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     attributes = _texts("by", by)
     given = _input_of(source, options)
@@ -278,7 +281,7 @@ def _method_name(method: str | Method | None, default: str) -> str:
 
 def _texts(what: str, value: str | Sequence[str]) -> tuple[str, ...]:
     """Return one text or several as a tuple."""
-    texts = (value,) if isinstance(value, str) else tuple(value)
+    texts = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else tuple(value)
     if not all(isinstance(each, str) for each in texts):
         raise InvalidValueError.expected(what, "a text or a list of texts", value)
     return texts

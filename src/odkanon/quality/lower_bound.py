@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
+from odkanon.core.parsing import check_result
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
 from odkanon.model.budget import Budget, BudgetOf, cost_column
@@ -119,6 +120,7 @@ def lower_bound(
     >>> round(lower_bound(od, Rule(trips=10)).g, 2)  # no method on this tree gets below
     2.52
     """
+    check_result("the input", od, "in_memory", "read_matrix or build_od")
     allowed = Budget(budget, budget_of)
     return bound_within(od, rule, allowed, allowed.allowance(od.summary), measure, thorough=thorough)
 

@@ -9,6 +9,7 @@ from math import ceil
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.parsing import check_result
 from odkanon.model.release import Release
 
 
@@ -49,6 +50,7 @@ def privacy(release: Release) -> dict[str, Privacy]:
     >>> privacy(anonymize(od, Rule(trips=10)))
     {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
+    check_result("the release", release, "spec", "anonymize")
     whole, rule = release.input, release.rule
     mean = None if whole.weight is None else whole.mean_weight
     found = {}

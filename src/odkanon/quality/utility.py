@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.parsing import check_result
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError
 from odkanon.model.assignment import deviation, even_share
@@ -70,6 +71,8 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     >>> utility(od, anonymize(od, Rule(trips=1))).g  # nothing has to be merged: two leaves a flow
     2.0
     """
+    check_result("the input", od, "measures" if isinstance(od, Summary) else "in_memory", "read_matrix or build_od")
+    check_result("the release", release, "spec", "anonymize")
     whole = od if isinstance(od, Summary) else od.summary
     if measure not in whole.measures:
         raise InputError(f"utility in {measure} needs an input with {measure}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.parquet
 from odkanon.core.arrays import Ints
 from odkanon.core.parsing import parse_json
 from odkanon.core.paths import plain
-from odkanon.errors import DamagedReleaseError, InputError
+from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
 from odkanon.model.axes import AXES, Subject
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
 from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
@@ -228,6 +228,8 @@ def open_release(folder: str | Path) -> SavedRelease:
     >>> saved.manifest["rule"]
     {'k': 10, 'trips': 10}
     """
+    if not isinstance(folder, str | PurePath):
+        raise InvalidValueError.expected("the release", "the path of a saved one", folder)
     folder = plain(Path(folder))
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of a release")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from odkanon.core.arrays import Bools
+from odkanon.core.parsing import check_not_negative
 from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.node_flows import NestedRows
 from odkanon.engine.protocols import Engine
-from odkanon.errors import InvalidValueError, UnsafeReleaseError
+from odkanon.errors import UnsafeReleaseError
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.assignment import Assignment
 from odkanon.model.budget import Budget
@@ -135,5 +136,4 @@ def presuppressed_pairs(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget
 
 def check_levels(levels: int) -> None:
     """Raise unless ``levels`` is a number of levels to lift pairs by."""
-    if levels < 0:
-        raise InvalidValueError.expected("levels", "0 or more", levels)
+    check_not_negative("levels", levels)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Codes
-from odkanon.errors import InputError
+from odkanon.core.parsing import check_positive
 from odkanon.methods.atg.cut import Choice, Forest, Masses, cheapest_within
 from odkanon.methods.odkanon import refusal
 from odkanon.model.assemble import assemble
@@ -70,8 +70,8 @@ def atg_soft(
         share, the best destination cuts for the same origins could be at most) and ``origins_coarsened``.
     """
     rule.check_available(od.measures)
-    if target is not None and not 0 < target < float("inf"):
-        raise InputError(f"the target volume of an origin zone must be a positive number of trips, not {target}")
+    if target is not None:
+        check_positive("the target volume of an origin zone", target, whole=False)
     allowed = Budget(budget, budget_of)
     spec = ReleaseSpec(rule, allowed, "atg-soft", {"budget": budget, "budget_of": budget_of})
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))

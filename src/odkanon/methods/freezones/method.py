@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum
-from odkanon.errors import InputError
+from odkanon.core.parsing import check_not_negative
 from odkanon.methods.common import of_one_height
 from odkanon.methods.freezones.annealing import Schedule, anneal
 from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
@@ -85,8 +85,7 @@ def freezones(
         Whether both ends have one zoning.
     """
     check_effort(iterations, time_limit)
-    if not 0 <= compactness < inf:
-        raise InputError(f"compactness must be a number of at least 0, not {compactness}")
+    check_not_negative("compactness", compactness, whole=False)
     rule.check_available(od.measures)
     polygons = None if od.origins.resolution is not None else polygons_of(od.origins)
     allowed = Budget(budget, budget_of)

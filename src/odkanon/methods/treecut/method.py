@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, get_args
 
+from odkanon.core.parsing import check_not_negative, is_number
 from odkanon.engine.memory.engine import MemoryEngine
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.odkanon import refusal
@@ -109,10 +110,9 @@ def _and_last(found: Sequence[Cuts], problem: Problem) -> Iterator[Cuts]:
 
 def check_effort(iterations: int, time_limit: float | None) -> None:
     """Raise unless the effort makes sense."""
-    if iterations != int(iterations) or iterations < 0:
-        raise InputError(f"iterations must be a whole number of at least 0, not {iterations}")
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
+    check_not_negative("iterations", iterations)
+    if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
+        raise InvalidValueError.expected("the time limit", "a positive number of seconds", time_limit)
 
 
 def best_cuts(

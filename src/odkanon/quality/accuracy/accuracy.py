@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Ints
+from odkanon.core.parsing import check_result
 from odkanon.engine.dispatch import open_workspace
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
@@ -122,6 +123,7 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     >>> accuracy(anonymize(build_od(trips), Rule(trips=10)))["trips"].sentence()
     'Flows between places of 4 km are right to 100%; good from 1 km upward.'
     """
+    check_result("the release", release, "spec", "anonymize")
     matrix = release.matrix
     found = None if matrix is None else map_leaves(matrix.located)
     if matrix is None or found is None:

@@ -273,9 +273,10 @@ def _open_in_memory(
         check_names(getattr(table, "column_names", ()), name)
         connection.register("source", table)
     except (duckdb.Error, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = f" ({first_line(error)})" if hasattr(source, "columns") else ""
         raise InvalidValueError(
-            f"a {type(source).__name__} cannot be read as a table ({first_line(error)}); give a path, or a table "
-            "of pandas, polars, Arrow or DuckDB"
+            f"a {type(source).__name__} cannot be read as a table{reason}; give a path, or a table of pandas, polars, "
+            "Arrow or DuckDB"
         ) from None
     return SourceTable(connection, "source", _described(connection, "source", name), name, sha256)
 
