@@ -47,9 +47,10 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     import pyarrow as pa
 
     from odkanon.engine.duckdb.backend import DuckDb
-    from odkanon.engine.sql.cell_workers import place_batch, place_batches, worker_count
+    from odkanon.engine.sql.cell_workers import Placement, place_batches, worker_count
     from odkanon.read.tables.datasets import dataset_files
     from odkanon.read.tables.open_table import open_table
+    from odkanon.zoning.point_location import CellFinder
 
     backend = DuckDb(memory_limit=7 * 2**30, scratch=Path(target))
     files = ", ".join(f"'{file}'" for file in dataset_files(source) or [Path(source)])
@@ -62,8 +63,9 @@ def group_by(source: str, target: str, how: str) -> dict[str, Any]:
     columns = "start_lat, start_lon, end_lat, end_lon, CAST(weight * 1e9 AS BIGINT) AS weight, 0 AS reason"
     trips = table.connection.execute(f"SELECT count(*) FROM {table.scan}").fetchall()[0][0]
     reader = table.connection.sql(f"SELECT {columns} FROM {table.scan}").to_arrow_reader(500_000)
-    batches = place_batches(reader, 10, worker_count(trips))
-    sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), 10)
+    placement = Placement(CellFinder(10))
+    batches = place_batches(reader, placement, worker_count(trips))
+    sample = placement(pa.RecordBatch.from_pylist([], schema=reader.schema))
     backend.connection.register("trips", pa.RecordBatchReader.from_batches(sample.schema, batches))
     rows = backend.materialise(
         "pairs", "SELECT origin, destination, count(*) AS trips, sum(weight) AS weight FROM trips GROUP BY 1, 2"

@@ -139,7 +139,7 @@ def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) 
     ("arguments", "said"),
     [
         (["sample", "-o", "x", "--trips", "9", "--as", "netmob25"], "--as does not apply with --trips"),
-        (["explain", "r", "--trips", "t", "-o", "x.html", "--id", "a"], "--id does not apply without --onto"),
+        (["explain", "r", "--trips", "t", "-o", "x.html", "--id", "a"], "--id does not apply without --zoning"),
         (
             ["explain", "r", "--trips", "t", "-o", "x.html", "--km", "3", "--onto", "o"],
             "--km does not apply with --onto",

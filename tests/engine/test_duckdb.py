@@ -35,7 +35,7 @@ from odkanon.attributes.spec import AttributeSpec, parse_attributes
 from odkanon.engine.dispatch import choose_engine, load_table, parse_bytes
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.duckdb.input import DuckInput
-from odkanon.engine.sql.cell_workers import place_batch, place_batches
+from odkanon.engine.sql.cell_workers import Placement, place_batch, place_batches
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.area import Area
@@ -46,6 +46,7 @@ from odkanon.read.tables.open_table import open_table
 from odkanon.sample.crowd import crowd, write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell
+from odkanon.zoning.point_location import CellFinder
 from worlds.records import World, budgets, h3_worlds, rules, table_of
 from worlds.tries import tries
 
@@ -246,8 +247,8 @@ def test_helpers_place_trips_as_one_process_does() -> None:
         batch.append_column("reason", pa.array(np.arange(100) % 7 == 0, pa.bool_()).cast(pa.int32()))
         for batch in batches
     ]
-    alone, together = ([*place_batches(batches, 9, helpers)] for helpers in (0, 2))
-    assert alone == together == [place_batch(batch, 9) for batch in batches]
+    alone, together = ([*place_batches(batches, Placement(CellFinder(9)), helpers)] for helpers in (0, 2))
+    assert alone == together == [place_batch(batch, Placement(CellFinder(9))) for batch in batches]
 
 
 def test_too_little_memory_is_one_clear_error() -> None:

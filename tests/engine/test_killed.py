@@ -31,7 +31,7 @@ def announce(self):
     start(self)
     print(self.process.pid, flush=True)
 cell_workers._Worker.__init__ = announce
-for _ in cell_workers.place_batches(cycle([batch]), 10, 2):
+for _ in cell_workers.place_batches(cycle([batch]), cell_workers.Placement(cell_workers.CellFinder(10)), 2):
     pass
 """
 

@@ -29,6 +29,7 @@ from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell
+from worlds.polygons import patchwork, write_zones
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 pytestmark = ON_SPARK
@@ -172,6 +173,16 @@ def test_what_spark_cannot_read_is_one_clear_error(session: Any, tmp_path: Path)
         on_spark(session, tmp_path / "trips")
     with pytest.raises(InputError, match="there is no file"):
         on_spark(session, tmp_path / "nothing.csv")
+
+
+def test_polygons_as_in_memory(session: Any, tmp_path: Path) -> None:
+    """Metres, copies, and trips outside all zones; the workers find the zones."""
+    pytest.importorskip("pyogrio")
+    shapes = patchwork(3, 40, 2.2, 48.8, 2.5, 48.92)
+    zones = write_zones(tmp_path / "zones.gpkg", shapes, code=[f"Z{at:02}" for at in range(40)])
+    path = saved(projected(), tmp_path / "metres.parquet")
+    options: dict[str, Any] = {"crs": UTM, "zoning": zones, "zone_id": "code"}
+    check_same(build_od(read_trips(path, **options)), on_spark(session, path, **options), RULES[:1], WAYS[5:6])
 
 
 @pytest.mark.slow

@@ -18,13 +18,12 @@ from odkanon.audit.auditor import audit_releases
 from odkanon.errors import InputError
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods import METHODS, anonymize
-from odkanon.methods.freezones.blocks import islands
-from odkanon.methods.freezones.polygon_blocks import borders, bridged
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.folder import open_release
+from odkanon.zoning.polygon_neighbours import borders, bridged, islands
 from worlds.polygons import name, square, square_town, square_tree
 
 

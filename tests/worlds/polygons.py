@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,3 +67,36 @@ def square_town(
     tree = square_tree(width, steps)
     ends_of_trips = pa.table({"origin": origin, "destination": destination})
     return read_matrix(ends_of_trips, hierarchy=outlined(tree) if all_outlined else tree, engine="memory")
+
+
+def patchwork(seed: int, count: int, west: float, south: float, east: float, north: float) -> Any:
+    """Return the irregular polygons around random points, which fill a box: an array of shapely geometries."""
+    import shapely
+
+    random = np.random.default_rng(seed)
+    points = np.stack([random.uniform(west, east, count), random.uniform(south, north, count)], axis=1)
+    box = shapely.box(west, south, east, north)
+    cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(points), extend_to=box))
+    return shapely.intersection(cells, box)
+
+
+def write_zones(path: Path, shapes: Any, crs: str = "EPSG:4326", **properties: Sequence[str]) -> Path:
+    """Write polygons in degrees to a GeoPackage or GeoJSON file in some reference system."""
+    import pyogrio.raw
+    import pyproj
+    import shapely
+
+    convert = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
+    # Sides that are straight in degrees are curves elsewhere.
+    close = shapes if crs == "EPSG:4326" else shapely.segmentize(shapes, 0.0005)
+    moved = shapely.transform(close, lambda points: np.stack(convert.transform(*points.T), axis=1))
+    pyogrio.raw.write(
+        str(path),
+        shapely.to_wkb(moved),
+        [np.array(values, dtype=object) for values in properties.values()],
+        list(properties),
+        crs=crs,
+        geometry_type="Unknown",
+        driver="GPKG" if path.suffix == ".gpkg" else "GeoJSON",
+    )
+    return path

@@ -15,8 +15,7 @@ from odkanon.errors import InputError
     --trips FILE  The trips behind the release; give the same reading options.
     --output -o FILE  The page (.html), outside the release.
     --km KM  The side of the squares on which flows are compared.
-    --onto FILE  Compare flows between these polygons instead.
-    code: --id NAME  With --onto: the property with the codes of the polygons.
+    --onto FILE  Compare flows between these polygons instead, with codes in --id.
     --force  Replace the page and its table.
     """
 )
@@ -27,7 +26,6 @@ def explain(
     output: Path,
     km: float = 2.0,
     onto: Path | None = None,
-    code: str | None = None,
     force: bool = False,
 ) -> None:
     """Show which flows a release suppressed or coarsened, and where.
@@ -51,9 +49,12 @@ def explain(
     if output.suffix != ".html":
         raise InputError(f"{output} should end in .html")
     check_files(output, table, force=force)
+    # Polygons to compare on and those of the release have one option for their codes.
+    code = how.values["zone_id"] if onto is not None else None
+    spec = how(trips) if how.values["zoning"] is not None else how(trips, zone_id=None)
     with stages() as stage:
         stage(f"comparing {release} with {trips}")
-        loss = explain_release(release, how(trips), km=km, onto=onto, id_column=code)
+        loss = explain_release(release, spec, km=km, onto=onto, id_column=code)
         write_whole(output, loss.to_html())
         with whole_file(table) as partial:
             write_csv(guard_text(loss.to_arrow()), partial)

@@ -29,7 +29,11 @@ OPTIONS = describe_options(
     --where EXPR  Read matching rows, such as 'day_type == "weekday"' or 'hour >= 7'. Repeatable: all must match.
     --within FILE|CELLS|NAME  Read trips with both ends in this area: a GeoJSON outline, H3 cells separated by commas,
         or paris-centre, the five cells of the paper.
-    --hierarchy FILE  Use your zones instead of H3: a table leaf, parent, grandparent, ...
+    --zoning FILE  Use your polygons as zones instead of H3: GeoPackage, Shapefile, GeoJSON, any reference system.
+    zone_id: --id PROPERTY  With --zoning: the property with the codes.
+    zone_parents: --parent PROPERTY  With --zoning: the property with the codes of larger zones. Repeatable, from fine
+        to coarse. [default: neighbours are grouped by their geometry]
+    --hierarchy FILE  Use your zones instead of H3, for an OD table: a table leaf, parent, grandparent, ...
     --place COLUMN  Publish a table by one place instead of two: of this code or cell, or of COLUMN_lat, COLUMN_lon.
         Implies --method cascade.
     --unit NAME  With --place: what is counted, such as residents; a column of that name has the counts.
@@ -55,6 +59,9 @@ OPTIONS = describe_options(
         "column": (list[str], []),
         "where": (list[str], []),
         "within": (str | None, None),
+        "zoning": (Path | None, None),
+        "zone_id": (str | None, None),
+        "zone_parents": (list[str], []),
         "hierarchy": (Path | None, None),
         "outlines": (Path | None, None),
         "place": (str | None, None),

@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 
 _CHOICE_OF_ZONES = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
 _SEARCH_FOR_ZONES = ("iterations", "time_limit", "level", "symmetric")
-_ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in ("hierarchy", "outlines"))
+_ABOUT_ZONES = ("hierarchy", "outlines", "zoning", "zone_id", "zone_parents")
+_ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in _ABOUT_ZONES)
 _CATALOGUE = ("publisher", "homepage", "licence", "country", "date")
 _OF_EXPORTS = ("measure", "zones", "coarse_times", "onto", "code", "weights")
 
@@ -46,6 +47,9 @@ CLASHES = (
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("all_segments",), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own boundaries"),
+    Clash(("zoning",), True, ("resolution", "within", "hierarchy"), "the zones are your polygons"),
+    Clash(("zoning",), True, ("steps",), "it divides H3 cells"),
+    Clash(("zoning", "onto"), False, ("zone_id", "zone_parents"), "it is a property of your polygons"),
     Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "there are no segments"),
     Clash(("segment", "all_segments", "by"), False, ("age_bands",), "ages are not used", value="age"),
     Clash(("by",), True, ("segment", "zones"), "it publishes one table, on zones of its own"),

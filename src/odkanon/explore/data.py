@@ -90,7 +90,8 @@ def _trips_data(spec: InputSpec, table: SourceTable) -> ExplorerData:
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
         return build_od(chosen, resolution=spec.finest if wanted is None else wanted, within=spec.area)
 
-    return ExplorerData(spec.title, build, _resolutions(spec.finest), (EVERYONE, *parts))
+    finest = spec.finest if trips.zoning is None else None
+    return ExplorerData(spec.title, build, _resolutions(finest), (EVERYONE, *parts))
 
 
 def _resolutions(finest: int | None) -> tuple[int | None, ...]:

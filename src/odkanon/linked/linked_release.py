@@ -199,7 +199,7 @@ def _counted(
     trips: Trips, dimensions: Sequence[Dimension], resolution: int, within: Area | None
 ) -> tuple[ODMatrix, list[Dimension]]:
     """Count trips by pair and value; the dimensions are then those of the rows."""
-    if within is not None:
+    if within is not None or trips.zoning is not None:
         dimensions = [each.select(trips.inside(resolution, within)) for each in dimensions]
     od = count_trips(trips, resolution, within, lambda inside: ((), tuple(each.value for each in dimensions)))
     return od, [replace(each, value=value) for each, value in zip(dimensions, od.flows.attributes, strict=True)]

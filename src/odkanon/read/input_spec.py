@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypedDict, TypeVar, get_args
 
 from odkanon.attributes.spec import AttributeSpec, is_formula
-from odkanon.errors import InputError, InvalidValueError
+from odkanon.errors import InputError, InvalidValueError, OptionConflictError
 from odkanon.model.axes import RECORDS, TRIPS, Subject
 from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.area import Area, read_area
+from odkanon.read.polygon_zoning import PolygonZoning, read_zoning
 from odkanon.read.tables.column_names import (
     ALIASES,
     COORDINATES,
@@ -62,6 +63,9 @@ class ReadOptions(TypedDict, total=False):
     hierarchy: Any
     kind: TableContent | None
     outlines: Any
+    zoning: Any
+    zone_id: str | None
+    zone_parents: str | Sequence[str]
     crs: str | None
     encoding: str | None
     delimiter: str | None
@@ -79,7 +83,7 @@ class ReadOptions(TypedDict, total=False):
 class InputSpec:
     """An input and how to read it.
 
-    Files named by ``within``, ``hierarchy`` and ``outlines`` are read once, when first needed.
+    Files named by ``within``, ``hierarchy``, ``outlines`` and ``zoning`` are read once, when first needed.
 
     Attributes
     ----------
@@ -102,6 +106,14 @@ class InputSpec:
         Content of the table; by default detected from its columns.
     outlines : path or GeoDataFrame, optional
         Polygons of the zones of ``hierarchy``.
+    zoning : path or GeoDataFrame, optional
+        Polygons to use as zones instead of H3 cells: GeoPackage, Shapefile, GeoJSON or GeoParquet in any reference
+        system. Trips are joined to them by their coordinates; those with an end outside all of them are rejected.
+    zone_id : str, optional
+        The property of the polygons with their codes.
+    zone_parents : str or sequence of str
+        Properties with the codes of larger zones, from fine to coarse. Without any, neighbours are grouped by the
+        geometry of the polygons alone.
     crs : str, optional
         Reference system of the coordinates if they are not degrees, such as ``"EPSG:32719"``: x in ``start_lon`` and
         ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
@@ -133,6 +145,9 @@ class InputSpec:
     hierarchy: Any = None
     kind: TableContent | None = None
     outlines: Any = None
+    zoning: Any = None
+    zone_id: str | None = None
+    zone_parents: str | Sequence[str] = ()
     crs: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
@@ -155,6 +170,12 @@ class InputSpec:
             check_resolution(self.resolution)
         if self.outlines is not None and self.hierarchy is None:
             raise InputError("outlines need a hierarchy of zones; H3 cells have their own", option="hierarchy")
+        others = ("hierarchy", "resolution", "within")
+        other = next((name for name in others if getattr(self, name) is not None), None)
+        if self.zoning is not None and other is not None:
+            raise OptionConflictError.between(other, "zoning", "the zones are your polygons")
+        if self.zoning is None and (self.zone_id is not None or self.zone_parents):
+            raise OptionConflictError.between("a property of polygons", "zoning", "there are none", missing=True)
 
     def _check_types(self) -> None:
         for name, (types, expected) in _EXPECTED.items():
@@ -253,8 +274,18 @@ class InputSpec:
         return read_area(str(self.within)) if isinstance(self.within, str | Path) else self.within
 
     @cached_property
+    def polygons(self) -> PolygonZoning | None:
+        """The polygons that are the zones of trips; None for other zones."""
+        if self.zoning is None:
+            return None
+        parents = (self.zone_parents,) if isinstance(self.zone_parents, str) else tuple(self.zone_parents)
+        return read_zoning(self.zoning, self.zone_id, parents)
+
+    @cached_property
     def tree(self) -> Hierarchy | None:
         """The hierarchy of zones, with their outlines; None for H3."""
+        if self.polygons is not None:
+            return self.polygons.tree
         if self.hierarchy is None:
             return None
         if not isinstance(self.hierarchy, Hierarchy):
@@ -351,10 +382,12 @@ _EXPECTED: dict[str, tuple[Any, str]] = {
     "columns": (Mapping, "a mapping {ours: theirs}"),
     "where": (str | list | tuple, "a filter or a list of filters"),
     "within": (Area | str | Path, "an Area, or a text for read_area"),
+    "zone_parents": (str | list | tuple, "a property or a list of properties"),
     "resolution": (Integral, "a whole number from 0 to 15"),
     **dict.fromkeys(
-        ("crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until", "place", "unit"), _TEXT
+        ("zone_id", "crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until"), _TEXT
     ),
+    **dict.fromkeys(("place", "unit"), _TEXT),
 }
 
 

@@ -14,6 +14,7 @@ from odkanon.errors import InvalidValueError
 from odkanon.model.od import LOCATED, ODMatrix, od_matrix
 from odkanon.read.area import Area
 from odkanon.read.attribute_values import AttributeColumns, table_to_axes
+from odkanon.read.polygon_zoning import OUTSIDE_ZONES
 from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.zoning.cells import Cells
 from odkanon.zoning.hierarchy import h3_hierarchy
@@ -34,7 +35,8 @@ def build_od(
     trips : Trips
         The trips, with the columns of the attributes.
     resolution : int
-        H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across.
+        H3 resolution of the leaves, in [0, 15]; 10 is some 130 m across. Trips that were read with a zoning are counted
+        between its polygons instead.
     within : Area, optional
         Keep trips with both ends inside; the others count as rejected.
     by : sequence of str
@@ -76,14 +78,18 @@ def count_trips(
     columns : callable
         Given the trips inside the area, returns the attribute axes, and for each the values of the trips.
     """
-    if within is not None:
-        trips = trips.reject(~trips.inside(resolution, within), OUTSIDE)
+    if within is not None or trips.zoning is not None:
+        trips = trips.reject(~trips.inside(resolution, within), OUTSIDE if trips.zoning is None else OUTSIDE_ZONES)
     axes, values = columns(trips)
-    counted = {"weight": trips.weight, "scale": trips.scale, "source": trips.source}
-    ends, named = trips.cells(resolution), {"contributors": trips.contributors, "axes": axes, "attributes": values}
-    matrix = cells_to_matrix(ends, within, **counted, **named)
-    if resolution >= LOCATED:
-        return matrix
+    counted: dict[str, Any] = {"weight": trips.weight, "scale": trips.scale, "source": trips.source}
+    named: dict[str, Any] = {"contributors": trips.contributors, "axes": axes, "attributes": values}
+    if trips.zoning is None:
+        matrix = cells_to_matrix(trips.cells(resolution), within, **counted, **named)
+        if resolution >= LOCATED:
+            return matrix
+    else:
+        origin, destination = (end.astype(np.int32) for end in trips.zones(trips.zoning))
+        matrix = od_matrix(trips.zoning.tree, trips.zoning.tree, origin, destination, **counted, **named)
     return replace(matrix, finer=cells_to_matrix(trips.cells(LOCATED), None, **counted))
 
 

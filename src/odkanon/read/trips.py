@@ -26,14 +26,18 @@ from odkanon.read.coordinates import (
 from odkanon.read.fetching import CheckedRows, checked_rows, drop_rows
 from odkanon.read.input_spec import TIMES, InputSpec, ReadOptions, lists_read_options
 from odkanon.read.person_ids import value_text
+from odkanon.read.polygon_zoning import OUTSIDE_ZONES, PolygonZoning
 from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
 from odkanon.read.tables.filters import FILTERED
 from odkanon.read.tables.table import RowCheck, SourceTable, TypedColumns
 from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets, unreadable_time
 from odkanon.read.trip_checks import ExampleSource, example_of, no_rows, warn_of_missing
-from odkanon.zoning.cells import Cells, latlng_to_cell
+from odkanon.zoning.cells import Cells
+from odkanon.zoning.point_location import NOWHERE, CellFinder, PlaceFinder
 
 OUTSIDE = "outside the area"
+_LEFT_OUT = (FILTERED, OUTSIDE, OUTSIDE_ZONES)
+"""Reasons for which rows are left out though nothing is wrong with them."""
 
 MANY_REJECTED = 0.05
 """The share of rejected rows from which on the first line of the output has it, with an example."""
@@ -54,6 +58,8 @@ class Trips:
         By measure, the number of the contributor (person, household) of each trip; -1 where it is missing.
     source : Source
         The input, and what was rejected from it.
+    zoning : PolygonZoning or None
+        The polygons between which trips are counted, instead of H3 cells.
     """
 
     table: pa.Table
@@ -61,19 +67,28 @@ class Trips:
     scale: int
     contributors: Mapping[str, Codes]
     source: Source
-    _cells: dict[int, tuple[Cells, Cells]] = field(default_factory=dict, repr=False)
+    zoning: PolygonZoning | None = None
+    _cells: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def cells(self, resolution: int) -> tuple[Cells, Cells]:
         """Return the H3 cells of the origins and destinations; cached, also for selections."""
-        if resolution not in self._cells:
+        start, end = self._find(resolution, CellFinder(resolution))
+        return start.view(np.uint64), end.view(np.uint64)
+
+    def zones(self, zoning: PolygonZoning) -> tuple[Ints, Ints]:
+        """Return the leaves of a zoning in which trips begin and end; `NOWHERE` outside of all; cached."""
+        return self._find(NOWHERE, zoning.finder)
+
+    def _find(self, key: int, finder: PlaceFinder) -> tuple[Any, Any]:
+        if key not in self._cells:
             lat, lon, end_lat, end_lon = (self.table.column(name).to_numpy() for name in COORDINATES)
             # In one call, since most trips end where others begin.
-            ends = latlng_to_cell(np.concatenate([lat, end_lat]), np.concatenate([lon, end_lon]), resolution)
-            self._cells[resolution] = ends[: len(self)], ends[len(self) :]
-        return self._cells[resolution]
+            ends = finder.find(np.concatenate([lat, end_lat]), np.concatenate([lon, end_lon]))
+            self._cells[key] = ends[: len(self)], ends[len(self) :]
+        return self._cells[key]
 
     def select(self, which: Bools) -> Trips:
         """Return some of the trips, such as a segment, with the same unit of weight."""
@@ -92,8 +107,13 @@ class Trips:
         source = self.source.reject(reason, Rejected(count, count, weight))
         return replace(self.select(~which), source=source) if count else self
 
-    def inside(self, resolution: int, within: Area) -> Bools:
-        """Return which trips have both ends inside an area; raise if none has."""
+    def inside(self, resolution: int, within: Area | None) -> Bools:
+        """Return which trips have both ends inside the zones, or inside an area; raise if none has."""
+        if self.zoning is not None:
+            origin, destination = self.zones(self.zoning)
+            return self.zoning.check_inside((origin != NOWHERE) & (destination != NOWHERE))
+        if within is None:
+            return np.ones(len(self), dtype=bool)
         start, end = self.cells(resolution)
         return check_inside(within.contains(start) & within.contains(end))
 
@@ -159,7 +179,7 @@ def spec_to_trips(
     rows = without_offsets(table, found, rows, times)
     warn_of_missing(rows.contributors)
     warn_of_places([rows.table.column(name).to_numpy() for name in COORDINATES])
-    return Trips(rows.table, rows.weight, rows.scale, rows.contributors, rows.with_mean_weight())
+    return Trips(rows.table, rows.weight, rows.scale, rows.contributors, rows.with_mean_weight(), spec.polygons)
 
 
 def _to_degrees(rows: CheckedRows, crs: str) -> CheckedRows:
@@ -180,13 +200,13 @@ def check_inside(inside: Bools) -> Bools:
 
 def rejected_share(source: Source) -> float:
     """Return the share of rows that cannot be used, among those that a filter and an area select."""
-    chosen = source.rows - sum(source.rejected[name].rows for name in (FILTERED, OUTSIDE) if name in source.rejected)
+    chosen = source.rows - sum(source.rejected[name].rows for name in _LEFT_OUT if name in source.rejected)
     return unusable_rows(source) / max(chosen, 1)
 
 
 def unusable_rows(source: Source) -> int:
     """Return the number of rows that cannot be used: those rejected other than by a filter or an area."""
-    return sum(part.rows for name, part in source.rejected.items() if name not in (FILTERED, OUTSIDE))
+    return sum(part.rows for name, part in source.rejected.items() if name not in _LEFT_OUT)
 
 
 def with_example(source: Source, table: ExampleSource, found: Mapping[str, str], checks: Sequence[RowCheck]) -> Source:

@@ -26,6 +26,9 @@ class ReadingOptions(TypedDict, total=False):
     until: str | date | None
     hierarchy: Hierarchy | str | Path | None
     boundaries: str | Path | None
+    zoning: Any
+    zone_id: str | None
+    zone_parents: str | Sequence[str]
     crs: str | None
     read_as: Literal["trips", "od"] | None
     encoding: str | None

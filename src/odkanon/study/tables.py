@@ -107,9 +107,13 @@ def count_participants(
     >>> persons, round(represented), trips
     (3320, 9001164, 81291)
     """
-    start, end = trips.cells(resolution)
-    inside = np.ones(len(trips), dtype=bool) if within is None else within.contains(start) & within.contains(end)
-    cells = len(np.unique(np.concatenate([start[inside], end[inside]])))
+    inside = np.ones(len(trips), dtype=bool)
+    if trips.zoning is not None:
+        inside = trips.inside(resolution, None)
+    elif within is not None:
+        inside = np.logical_and(*map(within.contains, trips.cells(resolution)))
+    places = trips.cells(resolution) if trips.zoning is None else trips.zones(trips.zoning)
+    cells = len(np.unique(np.concatenate([end[inside] for end in places])))
     person = trips.contributors.get("persons")
     if person is None:
         return None, None, int(inside.sum()), cells

@@ -15,7 +15,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 Text = npt.NDArray[np.str_]
 
 
-def lookup_hierarchy(table: pa.Table) -> Hierarchy:
+def lookup_hierarchy(table: pa.Table, name: str = "the lookup table") -> Hierarchy:
     """Return the hierarchy in a lookup table of nested zones.
 
     Parameters
@@ -23,6 +23,8 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
     table : pyarrow.Table
         The first column names the leaves, each further column the zone one level up. If the last column has several
         zones, a virtual root called ``world`` joins them.
+    name : str
+        Name of the table in messages.
 
     Raises
     ------
@@ -36,11 +38,11 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
     Hierarchy(lookup; nodes by level: 3 < 2 < 1)
     """
     if table.num_rows == 0 or table.num_columns == 0:
-        raise InputError("the lookup table of zones is empty; it needs one row per leaf zone")
-    columns = [_texts(table, name) for name in table.column_names]
+        raise InputError(f"{name} is empty; it needs one row per leaf zone")
+    columns = [_texts(table, column, name) for column in table.column_names]
     for level in range(1, len(columns)):
-        _check_single_parent(columns[level - 1], columns[level], table.column_names[level - 1 : level + 1])
-    _check_leaves_distinct(columns[0], table.column_names[0])
+        _check_single_parent(columns[level - 1], columns[level], table.column_names[level - 1 : level + 1], name)
+    _check_leaves_distinct(columns[0], table.column_names[0], name)
     columns.append(np.full(table.num_rows, "world"))
     _check_ids_distinct(columns, [*table.column_names, "world"])
     order = np.lexsort(columns)
@@ -54,27 +56,27 @@ def lookup_hierarchy(table: pa.Table) -> Hierarchy:
     return whole.restrict(np.ones(table.num_rows, dtype=bool))
 
 
-def _texts(table: pa.Table, name: str) -> Text:
+def _texts(table: pa.Table, name: str, of: str) -> Text:
     column = table.column(name).cast(pa.string())
     empty = np.flatnonzero(np.asarray([value is None or not value.strip() for value in column.to_pylist()]))
     if len(empty):
         raise InputError(
-            f"column {name!r} of the lookup table is empty in {_rows(empty)}; where a branch lacks "
+            f"column {name!r} of {of} is empty in {_rows(empty)}; where a branch lacks "
             "this level, repeat the zone's own code"
         )
     return np.asarray(column.to_pylist(), dtype=np.str_)
 
 
-def _check_leaves_distinct(leaves: Text, name: str) -> None:
+def _check_leaves_distinct(leaves: Text, name: str, of: str) -> None:
     distinct, counts = np.unique(leaves, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
     if len(repeated):
         value = str(distinct[repeated[0]])
         rows = np.flatnonzero(leaves == value)
-        raise InputError(f"{name!r} = {value!r} is in {_rows(rows)} of the lookup table; list each leaf once")
+        raise InputError(f"{name!r} = {value!r} is in {_rows(rows)} of {of}; list each leaf once")
 
 
-def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> None:
+def _check_single_parent(child: Text, parent: Text, names: Sequence[str], of: str) -> None:
     distinct, code = np.unique(child, return_inverse=True)
     _, parent_code = np.unique(parent, return_inverse=True)
     first = np.full(len(distinct), -1)
@@ -85,7 +87,7 @@ def _check_single_parent(child: Text, parent: Text, names: Sequence[str]) -> Non
         rows = np.flatnonzero(child == value)
         parents = ", ".join(sorted({repr(str(p)) for p in parent[rows]}))
         raise InputError(
-            f"the lookup table is not a tree: {names[0]} {value!r} is in more than one {names[1]} ({parents}), "
+            f"{of} is not a tree: {names[0]} {value!r} is in more than one {names[1]} ({parents}), "
             f"{_rows(rows)}; give each zone one parent"
         )
 

@@ -28,6 +28,8 @@ from odkanon.zoning.zones import Zones, find_nodes
 _CHILDREN, _BASE_CELLS = 7.0, 122.0
 _STEPS = 3
 """Levels from an H3 resolution to the next, with halves and pairs of children in between."""
+_PARTS = 50_000
+"""Parts of the area of a lookup table's zones, about."""
 _HALVES = ("0462", "315", "35")
 
 Labels = npt.NDArray[np.str_]
@@ -156,22 +158,38 @@ def place_nodes(zones: Zones, tree: Hierarchy) -> ZoneNodes | None:
 
 
 def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | None:
-    """Return zones of a lookup table as its nodes, with the areas of their leaves as sizes; None if none is nested."""
+    """Return zones of a lookup table as its nodes, with the parts of their leaves as sizes; None if none is nested."""
     full = tree.public or tree
     if int(level.max(initial=0)) > full.top:
         return None
+    first, end = leaf_spans(zones, level, full)
+    found = TreeNodes(np.stack([code[first] for code in reversed(full.codes)]), full.top - level, np.ones(len(zones)))
+    if not is_nested(found).any():
+        return None
+    sums = np.concatenate([[0], np.cumsum(leaf_parts(tree))]).astype(np.float64)
+    return replace(found, size=sums[end] - sums[first])
+
+
+def leaf_spans(zones: Zones, level: Ints, full: Hierarchy) -> tuple[Ints, Ints]:
+    """Return the first leaf of each zone of a lookup table, and the one after its last."""
     first, end = np.zeros(len(zones), dtype=np.int64), np.zeros(len(zones), dtype=np.int64)
     for at in np.unique(level).tolist():
         here = np.flatnonzero(level == at)
         node = find_nodes(full, at, zones.ids[here])
         first[here], end[here] = full.starts[at][node], full.starts[at][node] + full.sizes[at][node]
-    found = TreeNodes(np.stack([code[first] for code in reversed(full.codes)]), full.top - level, np.ones(len(zones)))
-    if not is_nested(found).any():
-        return None
+    return first, end
+
+
+def leaf_parts(tree: Hierarchy) -> Ints:
+    """Return the area of each leaf of the public tree in parts of equal size, at least one each; 0 if it is unknown.
+
+    Zones are exactly the parts of their leaves, so that what is spread over a zone can be taken from zones inside it.
+    """
+    full = tree.public or tree
     outlines = full.outlines or tree.outlines or {}
-    areas = [polygon_area_km2(outlines.get(str(leaf), {})) for leaf in full.leaves]
-    sums = np.concatenate([[0.0], np.cumsum(areas)])
-    return replace(found, size=sums[end] - sums[first])
+    areas = np.array([polygon_area_km2(outlines.get(str(leaf), {})) for leaf in full.leaves])
+    part = max(float(areas.sum()) / _PARTS, 1e-12)
+    return np.where(areas > 0, np.maximum(np.rint(areas / part), 1), 0).astype(np.int64)
 
 
 def is_nested(nodes: ZoneNodes) -> Bools:

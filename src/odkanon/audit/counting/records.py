@@ -19,6 +19,7 @@ from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_s
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
 from odkanon.core.sql import quote_text
 from odkanon.errors import ColumnNotFoundError, InputError, MissingExtraError, UnreadableFileError
+from odkanon.read.polygon_zoning import PolygonZoning
 from odkanon.zoning.cells import cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
 
 DECIMAL = "DECIMAL(38, 15)"
@@ -211,6 +212,11 @@ def _load_trips(connection: Connection, source: TripsSource, present: set[str], 
     if source.crs is not None:
         ends, on_globe = _to_degrees(ends, source.crs)
         ends, row = [values[on_globe] for values in ends], row[on_globe]
+    if source.polygons is not None:
+        zones = [zones_of_points(source.polygons, ends[at], ends[at + 1]) for at in (0, 2)]
+        inside = np.logical_and(*(np.asarray(zone.is_valid()) for zone in zones))
+        _insert(connection, row[inside], [zone.filter(pa.array(inside)) for zone in zones], "1::BIGINT")
+        return
     cells = [latlng_to_cell(ends[at], ends[at + 1], finest) for at in (0, 2)]
     _insert(connection, row, [cell_to_str(values) for values in cells], "1::BIGINT")
 
@@ -226,6 +232,22 @@ def _to_degrees(ends: Sequence[Any], crs: str) -> tuple[list[Any], Any]:
     degrees = [np.asarray(pair[at]) for pair in pairs for at in (1, 0)]
     good = [np.isfinite(values) & (np.abs(values) <= most) for values, most in zip(degrees, (90, 180) * 2, strict=True)]
     return degrees, np.logical_and.reduce(good)
+
+
+def zones_of_points(zoning: PolygonZoning, lat: Any, lon: Any) -> pa.Array:
+    """Return the code of the polygon around each point, the first of several in the order of texts; null for none.
+
+    Polygons are compared with an index of all distinct points, unlike in `odkanon.zoning.point_location`.
+    """
+    import shapely
+
+    distinct, number = np.unique(lon + 1j * lat, return_inverse=True)
+    points = shapely.STRtree(shapely.points(distinct.real, distinct.imag))
+    codes = zoning.tree.leaves[zoning.finder.numbers]
+    found = np.full(len(distinct), "", dtype=codes.dtype)
+    for at in np.argsort(codes)[::-1]:  # the first code last, so that it stays
+        found[points.query(zoning.finder.shapes[at], predicate="intersects")] = codes[at]
+    return pa.array(found[number], pa.string(), mask=found[number] == "")
 
 
 def _load_flows(connection: Connection, source: TripsSource, present: set[str]) -> None:

@@ -90,7 +90,7 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
         scan = Scan("opened", names, source.name, table.sha256, {}, "od", foreign=str(reason))
     found = resolve(scan, source.columns, also=None)
     scan = replace(scan, found=found)
-    kind = source.kind or ("od" if source.tree is not None else detect_content(scan, found))
+    kind = source.kind or ("od" if source.hierarchy is not None else detect_content(scan, found))
     return replace(scan, kind=kind) if scan.foreign else _detect_formats(connection, replace(scan, kind=kind), source)
 
 

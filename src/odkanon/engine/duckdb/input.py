@@ -12,7 +12,7 @@ import pyarrow as pa
 from odkanon.core.sql import quote_text
 from odkanon.engine.duckdb.backend import DuckDb, clear_errors
 from odkanon.engine.sql.backend import StoredTable
-from odkanon.engine.sql.cell_workers import DegreeConverter, place_batch, place_batches, worker_count
+from odkanon.engine.sql.cell_workers import Placement, place_batch, place_batches, worker_count
 from odkanon.engine.sql.row_checks import Statement, TableInput
 from odkanon.read.tables.table import SourceTable
 
@@ -48,16 +48,15 @@ class DuckInput(TableInput):
     def _reading(self) -> AbstractContextManager[None]:
         return clear_errors(self.backend.limit, self.name)
 
-    def place(
-        self, values: Mapping[str, str], rows: int, resolution: int, degrees: DegreeConverter | None = None
-    ) -> StoredTable:
-        """Store some values of all ``rows`` rows, with H3 cells instead of coordinates."""
+    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
+        """Store some values of all ``rows`` rows, with places instead of coordinates."""
+        degrees = placement.degrees
         # DuckDB pulls batches from its own threads, in which pyproj fails or crashes the process.
         with self._reading(), ThreadPoolExecutor(1) as ours:
             reader = self.table.connection.sql(self.table.select(values)).to_arrow_reader(_BATCH)
             read = reader if degrees is None else (ours.submit(degrees, batch).result() for batch in reader)
-            batches = place_batches(read, resolution, worker_count(rows))
-            sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), resolution)
+            batches = place_batches(read, placement, worker_count(rows))
+            sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), placement)
             return self.backend.insert(sample.schema, batches)
 
     def keep(self, values: Mapping[str, str]) -> StoredTable:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
@@ -25,7 +24,7 @@ from odkanon.engine.spark.backend import (
 )
 from odkanon.engine.spark.csv_lines import Lines, count_unreadable, first_lines, lines_of, scan_lines
 from odkanon.engine.sql.backend import StoredTable, new_table_name
-from odkanon.engine.sql.cell_workers import DegreeConverter, place_batch
+from odkanon.engine.sql.cell_workers import Placement
 from odkanon.engine.sql.row_checks import Statement, TableInput
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
@@ -136,12 +135,10 @@ class SparkInput(TableInput):
         finally:
             self.backend.drop(name)
 
-    def place(
-        self, values: Mapping[str, str], rows: int, resolution: int, degrees: DegreeConverter | None = None
-    ) -> StoredTable:
-        """Store some values, with H3 cells instead of coordinates; ``rows`` is not used."""
+    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
+        """Store some values, with places instead of coordinates; ``rows`` is not used."""
         del rows
-        return self._keep(values, partial(_on_cells, resolution, degrees))
+        return self._keep(values, placement)
 
     def keep(self, values: Mapping[str, str]) -> StoredTable:
         """Store some values as they are."""
@@ -156,10 +153,6 @@ class SparkInput(TableInput):
     def unreadable_lines(self) -> int:
         """Return the number of lines of text files that cannot be split into columns."""
         return self.rows.unreadable()
-
-
-def _on_cells(resolution: int, degrees: DegreeConverter | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-    return place_batch(batch if degrees is None else degrees(batch), resolution)
 
 
 def open_spark_input(reading: InputSpec, *, master: str | None = None, backend: Spark | None = None) -> SparkInput:

@@ -20,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from odkanon.core.arrays import Ints
 from odkanon.core.system import start_python
 from odkanon.model.od import AXES, LOCATED
 from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
-from odkanon.zoning.cells import Cells, Floats, latlng_to_cell
+from odkanon.zoning.cells import Floats
+from odkanon.zoning.point_location import NOWHERE, CellFinder, PlaceFinder
 
 _HEADER = struct.Struct("<qi")
 
@@ -32,17 +34,17 @@ _HEADER = struct.Struct("<qi")
 LOCATED_ENDS = ("located_origin", "located_destination")
 
 
-def with_cells(batch: pa.RecordBatch, cells: Sequence[Cells]) -> pa.RecordBatch:
-    """Return a batch with cells, as signed integers, instead of its coordinates."""
+def with_places(batch: pa.RecordBatch, places: Sequence[Ints]) -> pa.RecordBatch:
+    """Return a batch with places, as signed integers, instead of its coordinates."""
     names = [name for name in batch.schema.names if name not in COORDINATES]
-    ends = dict(zip((*AXES, *LOCATED_ENDS), [pa.array(end.view(np.int64)) for end in cells], strict=False))
+    ends = dict(zip((*AXES, *LOCATED_ENDS), map(pa.array, places), strict=False))
     return pa.record_batch([*ends.values(), *(batch.column(name) for name in names)], names=[*ends, *names])
 
 
-def cells_of_ends(ends: Sequence[Floats], resolution: int) -> list[Cells]:
+def cells_of_ends(ends: Sequence[Floats], resolution: int) -> list[Ints]:
     """Return the cells of both ends; with coarse ones, also those at which a release is compared with its trips."""
     levels = [resolution] if resolution >= LOCATED else [resolution, LOCATED]
-    return [latlng_to_cell(lat, lon, level) for level in levels for lat, lon in (ends[:2], ends[2:])]
+    return [CellFinder(level).find(lat, lon) for level in levels for lat, lon in (ends[:2], ends[2:])]
 
 
 def coordinates(batch: pa.RecordBatch) -> list[Floats]:
@@ -70,15 +72,56 @@ class DegreeConverter:
         return pa.record_batch(columns)
 
 
-def place_batch(batch: pa.RecordBatch, resolution: int) -> pa.RecordBatch:
-    """Return a batch with the cells of its trips."""
-    return with_cells(batch, cells_of_ends(coordinates(batch), resolution))
+@dataclass(frozen=True)
+class Placement:
+    """Where the ends of trips lie."""
+
+    finder: PlaceFinder
+    """Finds the cells or polygons."""
+    degrees: DegreeConverter | None = None
+    """Converts coordinates that are not degrees."""
+    outside: int = 0
+    """With polygons, the number of the reason for which trips outside of them are rejected."""
+
+    @property
+    def resolution(self) -> int:
+        """Resolution of the cells to find; with polygons, of those at which a release is compared with its trips."""
+        return self.finder.resolution if isinstance(self.finder, CellFinder) else LOCATED
+
+    @property
+    def is_located(self) -> bool:
+        """Whether trips have `LOCATED_ENDS` as well."""
+        return not isinstance(self.finder, CellFinder) or self.resolution < LOCATED
+
+    def places(self, ends: Sequence[Floats], cells: Sequence[Ints] | None = None) -> list[Ints]:
+        """Return the places of both ends, and their `LOCATED_ENDS`, given the cells if they are known."""
+        cells = cells_of_ends(ends, self.resolution) if cells is None else cells
+        if isinstance(self.finder, CellFinder):
+            return list(cells)
+        return [self.finder.find(ends[0], ends[1]), self.finder.find(ends[2], ends[3]), *cells]
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the places of its trips instead of coordinates."""
+        return place_batch(batch if self.degrees is None else self.degrees(batch), self)
 
 
-def place_batches(batches: Iterable[pa.RecordBatch], resolution: int, workers: int) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the cells of their trips, in order, computed by worker processes."""
+def place_batch(batch: pa.RecordBatch, placement: Placement, cells: Sequence[Ints] | None = None) -> pa.RecordBatch:
+    """Return a batch in degrees with the places of its trips; a row that was rejected before keeps its reason."""
+    places = placement.places(coordinates(batch), cells)
+    placed = with_places(batch, places)
+    lost = (places[0] == NOWHERE) | (places[1] == NOWHERE)
+    if not lost.any():
+        return placed
+    at = placed.schema.get_field_index("reason")
+    reason = np.asarray(placed.column(at))
+    reason = np.where(lost & (reason == 0), placement.outside, reason)
+    return placed.set_column(at, "reason", pa.array(reason, placed.schema.field(at).type))
+
+
+def place_batches(batches: Iterable[pa.RecordBatch], placement: Placement, workers: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches in degrees with the places of their trips, in order; cells are computed by worker processes."""
     if workers < 2:
-        yield from (place_batch(batch, resolution) for batch in batches)
+        yield from (place_batch(batch, placement) for batch in batches)
         return
     with _workers(workers) as pool:
         waiting: deque[tuple[pa.RecordBatch, _Worker]] = deque()
@@ -86,11 +129,11 @@ def place_batches(batches: Iterable[pa.RecordBatch], resolution: int, workers: i
             worker = pool[number % workers]
             if len(waiting) == workers:
                 done, by = waiting.popleft()
-                yield with_cells(done, by.answer())
-            worker.ask(coordinates(batch), resolution)
+                yield place_batch(done, placement, by.answer())
+            worker.ask(coordinates(batch), placement.resolution)
             waiting.append((batch, worker))
         for done, by in waiting:
-            yield with_cells(done, by.answer())
+            yield place_batch(done, placement, by.answer())
 
 
 class _Worker:
@@ -98,7 +141,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.process = start_python("from odkanon.engine.sql.cell_workers import serve; serve()")
-        self._cells: list[Cells] | None = None
+        self._cells: list[Ints] | None = None
         self._thread: threading.Thread | None = None
 
     def ask(self, lat_lon: list[Floats], resolution: int) -> None:
@@ -117,11 +160,11 @@ class _Worker:
                 self.process.stdin.write(np.ascontiguousarray(values).data)
             self.process.stdin.flush()
             columns = 2 if resolution >= LOCATED else 4
-            self._cells = [_receive(self.process.stdout, np.empty(count, dtype=np.uint64)) for _ in range(columns)]
+            self._cells = [_receive(self.process.stdout, np.empty(count, dtype=np.int64)) for _ in range(columns)]
         except (OSError, EOFError):
             return
 
-    def answer(self) -> list[Cells]:
+    def answer(self) -> list[Ints]:
         assert self._thread is not None
         self._thread.join()
         if self._cells is None:

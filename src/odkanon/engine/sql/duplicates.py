@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools
+from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.sql.backend import Backend, StoredTable, upload_columns
-from odkanon.engine.sql.cell_workers import LOCATED_ENDS, cells_of_ends
+from odkanon.engine.sql.cell_workers import LOCATED_ENDS, Placement
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput
 from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected
 from odkanon.read.coordinates import ends_in_degrees
 from odkanon.read.tables.column_names import COORDINATES
 from odkanon.read.tables.time_formats import TimeColumn, mixed_offsets
-from odkanon.zoning.cells import Floats
+from odkanon.zoning.point_location import NOWHERE
 
 _ZONED, _PLAIN = 1, 2
 
@@ -28,10 +28,16 @@ class Duplicates:
 
     found: pa.Table
     """``extra`` (the number of repetitions), ``weight`` (of each), the format of times, and further columns."""
-    ends: list[Floats]
-    """``start_lat, start_lon, end_lat, end_lon`` in degrees."""
-    good: Bools
-    """Whether both ends are on the globe."""
+    ends: list[Ints]
+    """The places of the ends, and their `LOCATED_ENDS`."""
+    late: Ints
+    """0 for good ones, 1 for those nowhere on the globe, 2 for those outside all zones."""
+
+    @property
+    def good(self) -> Bools:
+        """Whether both ends have a place."""
+        good: Bools = self.late == 0
+        return good
 
     def rejected(self, which: Bools | None = None) -> Rejected:
         """Return the total of all or some of them."""
@@ -39,14 +45,12 @@ class Duplicates:
         extra = extra if which is None else extra * which
         return Rejected(int(extra.sum()), int(extra.sum()), int((extra * units).sum()))
 
-    def corrections(self, backend: Backend, resolution: int, columns: Sequence[str] = ()) -> StoredTable:
+    def corrections(self, backend: Backend, columns: Sequence[str] = ()) -> StoredTable:
         """Return negative counts by origin, destination and some columns that cancel the duplicates."""
         extra, units = (np.asarray(self.found.column(name)).astype(np.int64)[self.good] for name in ("extra", "weight"))
-        cells = cells_of_ends([values[self.good] for values in self.ends], resolution)
-        ends = dict(zip((*AXES, *LOCATED_ENDS), cells, strict=False))
         return upload_columns(
             backend,
-            **{name: end.view(np.int64) for name, end in ends.items()},
+            **{name: end[self.good] for name, end in zip((*AXES, *LOCATED_ENDS), self.ends, strict=False)},
             **{name: self.found.column(name).filter(pa.array(self.good)) for name in columns},
             records=-extra,
             trips=-extra,
@@ -60,7 +64,7 @@ def find_duplicates(
     records: StoredTable,
     ends: Mapping[str, str],
     columns: Mapping[str, str],
-    crs: str | None,
+    placement: Placement,
 ) -> Duplicates | None:
     """Return exact duplicates; None if there are none, or if they are not looked for.
 
@@ -88,9 +92,12 @@ def find_duplicates(
         return None
     lat_lon = [np.asarray(found.column(name)) for name in COORDINATES]
     good: Bools = np.ones(len(found), dtype=bool)
-    if crs is not None:
-        lat_lon, good = ends_in_degrees(lat_lon, crs)
-    return Duplicates(found, lat_lon, good)
+    if placement.degrees is not None:
+        lat_lon, good = ends_in_degrees(lat_lon, placement.degrees.crs)
+        lat_lon = [np.where(good, values, 0.0) for values in lat_lon]
+    places = placement.places(lat_lon)
+    outside = (places[0] == NOWHERE) | (places[1] == NOWHERE)
+    return Duplicates(found, places, np.where(good, np.where(outside, 2, 0), 1))
 
 
 def offset_attributes(times: Mapping[str, TimeColumn]) -> dict[str, str]:

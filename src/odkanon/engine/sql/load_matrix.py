@@ -12,12 +12,12 @@ from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.attributes.spec import AttributeSpec
 from odkanon.core.arrays import Ints
 from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, store_query, upload_columns
-from odkanon.engine.sql.cell_workers import LOCATED_ENDS, DegreeConverter
+from odkanon.engine.sql.cell_workers import LOCATED_ENDS, DegreeConverter, Placement
 from odkanon.engine.sql.duplicates import Duplicates, find_duplicates, offset_attributes, refuse_mixed_offsets
 from odkanon.engine.sql.engine import axis_columns, leaf_keys, query_totals, sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.engine.sql.row_checks import RowPlan, SqlInput, account_for_rows, plan_rows
-from odkanon.model.od import AXES, LOCATED
+from odkanon.model.od import AXES
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.read.area import Area
 from odkanon.read.attribute_values import attribute_column, compile_attributes, source_columns, values_to_axis
@@ -32,11 +32,13 @@ from odkanon.read.coordinates import (
 )
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.person_ids import value_text
+from odkanon.read.polygon_zoning import OUTSIDE_ZONES
 from odkanon.read.tables.column_names import COORDINATES, attribute_columns, missing_columns
 from odkanon.read.trip_checks import example_of, no_rows, warn_of_missing_ids
 from odkanon.read.trips import OUTSIDE, check_inside, trip_checks, trip_identity, trip_values, with_example
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Hierarchy, h3_hierarchy
+from odkanon.zoning.point_location import CellFinder
 
 
 def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[AttributeSpec] = ()) -> SqlMatrix:
@@ -47,7 +49,7 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
     found = reading.resolved(table, source_columns(attributes))
     if any(name not in found for name in COORDINATES):
         raise missing_columns(table, found, COORDINATES)
-    crs, resolution = reading.crs, reading.finest
+    crs = reading.crs
     if crs is not None:
         check_crs(crs)
     times = reading.times(table, found)
@@ -61,44 +63,62 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
     )
     rows = plan_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
-    degrees = None if crs is None else DegreeConverter(crs, len(rows.reasons) + 1)
     some = _some_ends(table, rows, ends)
     if crs is not None:
         check_not_degrees(some, crs)
-    records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, resolution, degrees)
+    placement = _placement(reading, len(rows.reasons))
+    records = table.place(ends | rows.fingerprint | written | answers | rows.columns, rows.count, placement)
     contributors = {name: rows.columns[name] for name in rows.contributors}
-    copies = find_duplicates(table, rows, records, ends, written | answers | contributors, crs)
+    copies = find_duplicates(table, rows, records, ends, written | answers | contributors, placement)
     source = reading.account(_account(table, rows, records, copies, crs), table, {*found.values(), *kept.values()})
     source = with_example(source, table, found, checks)
     hint_at_swap(source.rejected)
     if source.rows == sum(part.rows for part in source.rejected.values()):
+        if reading.polygons is not None and OUTSIDE_ZONES in source.rejected:
+            raise reading.polygons.nowhere()
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     if crs is not None:
         some, good = ends_in_degrees(some, crs)
         some = [values[good] for values in some]
     warn_of_places(some)
-    less = None if copies is None else copies.corrections(table.backend, resolution, [*answers, *contributors])
-    located, within = resolution < LOCATED, reading.area
+    less = None if copies is None else copies.corrections(table.backend, [*answers, *contributors])
     return build_matrix(
-        table.backend, rows, records, less, source, within=within, attributes=attributes, located=located
+        table.backend,
+        rows,
+        records,
+        less,
+        source,
+        within=reading.area,
+        tree=reading.tree,
+        attributes=attributes,
+        located=placement.is_located,
     )
+
+
+def _placement(reading: InputSpec, reasons: int) -> Placement:
+    """Return how places are found, with the reasons to reject rows then numbered after the others."""
+    degrees = None if reading.crs is None else DegreeConverter(reading.crs, reasons + 1)
+    if reading.polygons is None:
+        return Placement(CellFinder(reading.finest), degrees)
+    return Placement(reading.polygons.finder, degrees, reasons + 2)
 
 
 def _account(
     table: SqlInput, rows: RowPlan, records: StoredTable, copies: Duplicates | None, crs: str | None
 ) -> Source:
-    """Return the rejected rows by reason; a duplicate counts as such even if it is nowhere on the globe."""
-    if crs is None:
-        return account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
-    rows = replace(rows, reasons=(*rows.reasons, off_globe(crs)))
+    """Return the rejected rows by reason; a duplicate counts as such even if it has no place."""
+    late = (off_globe(crs or ""), OUTSIDE_ZONES)
+    rows = replace(rows, reasons=(*rows.reasons, *late))
     source = account_for_rows(table, rows, records, Rejected(0, 0) if copies is None else copies.rejected())
     rejected = dict(source.rejected)
-    lost = rejected.pop(off_globe(crs), Rejected(0, 0))
-    if copies is not None:
-        twice = copies.rejected(~copies.good)
-        lost = Rejected(lost.rows - twice.rows, lost.trips - twice.trips, lost.weight - twice.weight)
-    return replace(source, rejected=rejected).reject(off_globe(crs), lost)
+    lost = [rejected.pop(reason, Rejected(0, 0)) for reason in late]
+    source = replace(source, rejected=rejected)
+    for number, (reason, part) in enumerate(zip(late, lost, strict=True), 1):
+        twice = Rejected(0, 0) if copies is None else copies.rejected(copies.late == number)
+        part = Rejected(part.rows - twice.rows, part.trips - twice.trips, part.weight - twice.weight)
+        source = source.reject(reason, part)
+    return source
 
 
 def _some_ends(table: SqlInput, rows: RowPlan, ends: Mapping[str, str]) -> list[Floats]:
@@ -217,7 +237,10 @@ def _matrix(
         for name, each in contributions.items()
     }
     if whole.weight is not None and source.mean_weight is None and whole.trips:
-        source = replace(source, mean_weight=Fraction(whole.weight, whole.trips * (scale or 1)))
+        # Of the whole input: zones are a part of it, as an area is.
+        outside = source.rejected.get(OUTSIDE_ZONES, Rejected(0, 0))
+        trips, weight = whole.trips + outside.trips, whole.weight + outside.weight
+        source = replace(source, mean_weight=Fraction(weight, trips * (scale or 1)))
     summary = Summary(whole.pairs, whole.trips, whole.weight, contributors, scale or 1, source)
     return SqlMatrix(backend, origins, destinations, keys, pairs, contributions, summary)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from odkanon.core.weights import largest_weight, units_sql, weight_scale
 from odkanon.engine.sql.backend import Backend, StoredTable
-from odkanon.engine.sql.cell_workers import DegreeConverter
+from odkanon.engine.sql.cell_workers import Placement
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.fetching import check_total
 from odkanon.read.tables.table import RowCheck, SourceTable
@@ -46,10 +46,8 @@ class SqlInput(CheckableTable, Protocol):
         """Return the result of a statement on some values, with further small tables available by name."""
         ...
 
-    def place(
-        self, values: Mapping[str, str], rows: int, resolution: int, degrees: DegreeConverter | None = None
-    ) -> StoredTable:
-        """Store some values of all ``rows`` rows, with H3 cells instead of coordinates."""
+    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
+        """Store some values of all ``rows`` rows, with places instead of coordinates."""
         ...
 
     def keep(self, values: Mapping[str, str]) -> StoredTable:

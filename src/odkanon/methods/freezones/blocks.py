@@ -13,8 +13,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Ints, spans
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, is_valid_cell
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
-
-Edges = Ints
+from odkanon.zoning.polygon_neighbours import Edges, both_ways, distinct_edges, islands
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,28 +178,3 @@ def _connected(cells: Cells, edges: Edges) -> Edges:
     # Beyond resolution 0 there are only oceans; one link each keeps the world in one piece.
     roots = np.unique(island)
     return distinct_edges(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))
-
-
-def islands(count: int, edges: Edges) -> Ints:
-    """Return for each node the smallest node that it hangs together with."""
-    island = np.arange(count)
-    while True:
-        lower = island.copy()
-        np.minimum.at(lower, edges[0], island[edges[1]])
-        np.minimum.at(lower, edges[1], island[edges[0]])
-        lower = lower[lower]
-        if np.array_equal(lower, island):
-            return island
-        island = lower
-
-
-def distinct_edges(edges: Edges) -> Edges:
-    """Return each pair of different nodes once."""
-    edges = np.sort(edges[:, edges[0] != edges[1]], axis=0)
-    return np.unique(edges, axis=1)
-
-
-def both_ways(edges: Edges) -> Edges:
-    """Return each edge in both directions, sorted."""
-    edges = np.concatenate([edges, edges[::-1]], axis=1)
-    return edges[:, np.lexsort((edges[1], edges[0]))]

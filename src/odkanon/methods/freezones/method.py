@@ -23,7 +23,7 @@ from odkanon.core.arrays import Bools, Codes, Ints, group_sum
 from odkanon.core.parsing import check_not_negative
 from odkanon.methods.common import of_one_height
 from odkanon.methods.freezones.annealing import Schedule, anneal
-from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of, islands
+from odkanon.methods.freezones.blocks import Blocks, blocks_of, children_of
 from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.methods.freezones.polygon_blocks import Polygons, polygons_of
 from odkanon.methods.odkanon import refusal
@@ -38,6 +38,7 @@ from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str
+from odkanon.zoning.polygon_neighbours import islands
 from odkanon.zoning.zones import Zones
 
 _BLOCKS_PER_ZONE = 5

@@ -9,16 +9,14 @@ from math import ceil, log2
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
-from odkanon.methods.freezones.blocks import Blocks, Edges, both_ways, distinct_edges, islands
+from odkanon.methods.freezones.blocks import Blocks
 from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.zoning.hierarchy import Hierarchy, make_levels
+from odkanon.zoning.polygon_neighbours import Edges, Shapes, borders, both_ways, bridged
 from odkanon.zoning.zones import Zones, find_nodes
-
-Shapes = npt.NDArray[Any]
 
 _AROUND = 40
 """Polygons of a zone that are looked at when one of them wants to leave; the way around it is rarely longer."""
@@ -97,39 +95,6 @@ def polygons_of(tree: Hierarchy) -> Polygons:
         )
     shapes = _shapes([outlines[str(leaf)] for leaf in full.leaves])
     return Polygons(full, shapes, both_ways(bridged(shapes, borders(shapes))))
-
-
-def borders(shapes: Shapes) -> Edges:
-    """Return the pairs of polygons that have more than single points of their borders in common, each once."""
-    import shapely
-
-    first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
-    once = first < second
-    first, second = first[once], second[once]
-    shared = shapely.length(shapely.intersection(shapes[first], shapes[second])) > 0
-    return distinct_edges(np.stack([first[shared], second[shared]]).astype(np.int64))
-
-
-def bridged(shapes: Shapes, edges: Edges) -> Edges:
-    """Add links between parts that share no border, such as islands: each to the nearest polygon of another part."""
-    island = islands(len(shapes), edges)
-    while island.any():
-        roots, sizes = np.unique(island, return_counts=True)
-        links = [_nearest(shapes, island == root) for root in np.delete(roots, int(np.argmax(sizes))).tolist()]
-        edges = distinct_edges(np.concatenate([edges, np.array(links, dtype=np.int64).T], axis=1))
-        island = islands(len(shapes), edges)
-    return edges
-
-
-def _nearest(shapes: Shapes, part: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return a polygon of a part and the nearest one outside of it; the first of several."""
-    import shapely
-
-    inside, outside = np.flatnonzero(part), np.flatnonzero(~part)
-    pairs, distance = shapely.STRtree(shapes[outside]).query_nearest(shapes[inside], return_distance=True)
-    found: Ints = np.stack([inside[pairs[0]], outside[pairs[1]]])
-    at = int(np.lexsort((found[1], found[0], distance))[0])
-    return int(found[0, at]), int(found[1, at])
 
 
 def _shapes(outlines: list[Mapping[str, Any]]) -> Shapes:

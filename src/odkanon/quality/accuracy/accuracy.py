@@ -27,16 +27,18 @@ from odkanon.quality.accuracy.comparison import (
 from odkanon.quality.accuracy.even_spread import RowMasses, merge_rows
 from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Squares
-from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_points, locate_zones
+from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_areas, leaf_points, locate_zones
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection, cell_area_km2, polygon_area_km2
-from odkanon.zoning.zone_nodes import ZoneNodes, attribute_nodes, place_nodes
+from odkanon.zoning.zone_nodes import TreeNodes, ZoneNodes, attribute_nodes, place_nodes
 from odkanon.zoning.zones import Zones
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
 SIDES = 2
 """How many leaves the side of a square has at least: smaller squares carry no information on trips placed by leaf."""
+_SMALL = 0.02
+"""Remainders of nested rows up to this share of their area count as covered."""
 GOOD = 0.8
 """The CPC from which flows between places are called good."""
 
@@ -215,6 +217,10 @@ def rows_to_spread(
     """
     ends = zip(zones, (matrix.origins, matrix.destinations), rows, strict=True)
     axes = [(place_nodes(side, tree), which) for side, tree, which in ends]
-    found = merge_rows(RowMasses(*rows, masses_to_spread(mass, [*axes, *attributes])))
+    found = merge_rows(RowMasses(*rows, masses_to_spread(mass, [*axes, *attributes], least=_SMALL)))
     known = matrix.located
+    if all(isinstance(nodes, TreeNodes) for nodes, _ in axes):
+        trees, inside = (matrix.origins, matrix.destinations), known is not matrix
+        first, second = (leaf_areas(side, tree, about, inside) for side, tree in zip(zones, trees, strict=True))
+        return found, (first, second)
     return found, locate_zones(zones, (known.origins.resolution, known.destinations.resolution), about)

@@ -20,6 +20,7 @@ from odkanon.zoning.cells import Floats
 from odkanon.zoning.zone_nodes import ZoneNodes, is_nested
 
 _NOTHING = 1e-9
+"""Share of a row that is a rounding error."""
 _DEPTHS = 64
 """More levels than any tree has."""
 _KEYS = 2**62
@@ -31,7 +32,12 @@ def stack_masses(units: Mapping[str, Ints], scale: int) -> Floats:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def masses_to_spread(mass: Floats, axes: Sequence[tuple[ZoneNodes | None, Ints]], size: Floats | None = None) -> Floats:
+def masses_to_spread(
+    mass: Floats,
+    axes: Sequence[tuple[ZoneNodes | None, Ints]],
+    size: Floats | None = None,
+    least: float = _NOTHING,
+) -> Floats:
     """Return the masses to spread evenly over the whole zones of each row; their sum over rows stays the same.
 
     Parameters
@@ -40,16 +46,18 @@ def masses_to_spread(mass: Floats, axes: Sequence[tuple[ZoneNodes | None, Ints]]
         Published mass of each row.
     axes : sequence of tuple
         For each axis its nodes, if any are nested, and for each row the number of its own.
-    size : array of float, optional
+    size, least
         See `correct_masses`.
     """
     known = [(nodes, which) for nodes, which in axes if nodes is not None]
     if len(known) < len(axes) or not any(is_nested(nodes).any() for nodes, _ in known):
         return mass
-    return correct_masses(mass, [nodes.take(which) for nodes, which in known], size)
+    return correct_masses(mass, [nodes.take(which) for nodes, which in known], size, least)
 
 
-def correct_masses(mass: Floats, ends: Sequence[ZoneNodes], size: Floats | None = None) -> Floats:
+def correct_masses(
+    mass: Floats, ends: Sequence[ZoneNodes], size: Floats | None = None, least: float = _NOTHING
+) -> Floats:
     """Return masses to spread over whole rows between nodes, some of them inside others.
 
     A row that finer ones cover completely is spread over all of its area, in addition to them.
@@ -62,13 +70,16 @@ def correct_masses(mass: Floats, ends: Sequence[ZoneNodes], size: Floats | None 
         For each axis the node of each row.
     size : array of float, optional
         The size of each row; by default the product of the sizes of its nodes.
+    least : float
+        Share of a row up to which its remainder counts as covered completely. A small remainder is the difference of
+        large masses, which multiplies the errors of areas that are sampled.
     """
     around = enclosing_rows(ends)
     inside = around >= 0
     size = np.prod([end.size for end in ends], axis=0) if size is None else size
     covered = np.bincount(around[inside], weights=size[inside], minlength=len(size))
     free = size - covered
-    whole = free <= _NOTHING * size  # only rounding errors are left
+    whole = free <= least * size
     density = mass / np.where(whole, np.where(size > 0, size, 1.0), free)[:, None]
     beneath = np.where((inside & ~whole[around])[:, None], density[around], 0.0)
     return np.where((size > 0)[:, None], (density - beneath) * size[:, None], mass)

@@ -15,6 +15,7 @@ from odkanon.quality.accuracy.squares import MapZones, Shares, Squares, number_p
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_latlng, cell_to_resolution, cell_to_span, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.spherical_geometry import Projection, list_polygons
+from odkanon.zoning.zone_nodes import leaf_parts, leaf_spans
 from odkanon.zoning.zones import Zones
 
 STEPS = 4
@@ -207,6 +208,27 @@ def _polygons(zones: Zones, projection: Projection) -> ZonePoints:
     known = [part[np.isfinite(part).all(axis=1)] for part in points]
     lat, lon = np.concatenate([np.empty((0, 2)), *known]).T
     return _rounded(*projection.to_metres(lat, lon), np.array([len(part) for part in known], dtype=np.int64))
+
+
+def leaf_areas(zones: Zones, tree: Hierarchy, projection: Projection, inside: bool) -> ZonePoints:
+    """Return the areas of nested zones of a lookup table: points of their leaves, as many as these have parts.
+
+    These are points ``inside`` a leaf, or its centroid where the trips themselves are only known by leaf.
+    """
+    full = tree.public or tree
+    outlines = full.outlines or tree.outlines or {}
+    drawn = [outlines.get(str(leaf)) for leaf in full.leaves]
+    points = [_inside(each) if inside else np.array([_centroid(each)]) for each in drawn]
+    parts = np.array(
+        [0 if np.isnan(own).any() else n for own, n in zip(points, leaf_parts(tree).tolist(), strict=True)]
+    )
+    taken = [own[np.arange(n) * len(own) // n] for own, n in zip(points, parts.tolist(), strict=True) if n]
+    lat, lon = np.concatenate([np.empty((0, 2)), *taken]).T
+    x, y = (np.rint(side) for side in projection.to_metres(lat, lon))
+    sums = np.concatenate([[0], np.cumsum(parts)])
+    assert zones.level is not None
+    first, end = leaf_spans(zones, zones.level, full)
+    return ZonePoints(x, y, sums[first], sums[end] - sums[first])
 
 
 def _rings(outline: dict[str, Any] | None) -> list[Floats]:

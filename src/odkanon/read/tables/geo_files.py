@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ GEOPACKAGE, SHAPEFILE = b"SQLi", b"\x00\x00\x27\x0a"
 POLYGON_FILES = (".gpkg", ".shp", ".zip", ".parquet", ".geoparquet")
 """Suffixes of polygon files other than GeoJSON."""
 _DEGREES = ("EPSG:4326", "OGC:CRS84")
+_LONG = 1_000
+"""Metres, or other units of a projection, between the points of a line that is converted to degrees."""
 _POINT, _LINES, _POLYGONS = {0}, {1, 5}, {3, 6}
 _TRACK = "track_points"
 _FEATURES = re.compile(rb'\{\s*(?:"[^"]*"\s*:\s*(?:"[^"]*"|[\d.]+)\s*,\s*)*"type"\s*:\s*"FeatureCollection"')
@@ -55,6 +58,8 @@ class ZonePolygons:
     """In file order; 52 and 52.0 are the same code."""
     shapes: Shapes
     """Outlines in degrees (longitude, latitude)."""
+    parents: Mapping[str, list[str]] = field(default_factory=dict)
+    """Values of further properties, by name."""
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:
@@ -142,7 +147,14 @@ def _single_line(shape: Any, name: str) -> Any:
     return shape.geoms[0]
 
 
-def read_polygons(source: Any, code: str | None = None, *, any_code: bool = False) -> ZonePolygons:
+def read_polygons(
+    source: Any,
+    code: str | None = None,
+    *,
+    any_code: bool = False,
+    parents: Sequence[str] = (),
+    option: str | None = None,
+) -> ZonePolygons:
     """Read polygons and their codes.
 
     Parameters
@@ -154,6 +166,10 @@ def read_polygons(source: Any, code: str | None = None, *, any_code: bool = Fals
         The property with the codes; optional if there is only one, or one called ``id``.
     any_code : bool
         Number the polygons instead of reading codes.
+    parents : sequence of str
+        Properties with the codes of larger zones, which all parts of a zone must share.
+    option : str, optional
+        The option that names the property with the codes, for messages.
 
     Notes
     -----
@@ -163,12 +179,18 @@ def read_polygons(source: Any, code: str | None = None, *, any_code: bool = Fals
     shapes = _polygons(layer)
     if any_code:
         return ZonePolygons(list(map(str, range(len(shapes)))), shapes)
-    name = _code_column(layer.table.column_names, code, layer.name)
+    columns = layer.table.column_names
+    codes = _codes(layer, _code_column(columns, code, layer.name, option))
+    above = {name: _codes(layer, _code_column(columns, name, layer.name, None)) for name in parents}
+    return _merge_parts(codes, shapes, above)
+
+
+def _codes(layer: Layer, name: str) -> list[str]:
     codes = [code_text(value) for value in layer.table.column(name).to_pylist()]
     absent = [number for number, text in enumerate(codes, start=1) if text in ("", "None", "nan")]
     if absent:
         raise InputError(f"{layer.name}: polygon {absent[0]} has no {name}; give every zone a code")
-    return _merge_parts(codes, shapes)
+    return codes
 
 
 def polygon_features(source: Any) -> list[dict[str, Any]]:
@@ -242,12 +264,13 @@ def _frame_layer(frame: Any) -> Layer:
     return Layer("the GeoDataFrame", table, wkb, None if frame.crs is None else frame.crs.to_wkt())
 
 
-def _code_column(columns: list[str], code: str | None, name: str) -> str:
+def _code_column(columns: list[str], code: str | None, name: str, option: str | None) -> str:
     if code is not None and code not in columns:
         raise InputError(f"{name} has no property {code!r}{nearest(code, columns)}; it has {', '.join(columns)}")
     chosen = code or next((each for each in columns if len(columns) == 1 or each.lower() == "id"), None)
     if chosen is None:
-        raise InputError(f"{name} has several properties; name the one with the codes: {', '.join(columns) or 'none'}")
+        listed = ", ".join(columns) or "none"
+        raise InputError(f"{name} has several properties; name the one with the codes: {listed}", option=option)
     return chosen
 
 
@@ -273,6 +296,8 @@ def _polygons(layer: Layer) -> Shapes:
     def transform(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.stack(_to_degrees(points[:, 0], points[:, 1], layer.crs), axis=1)
 
+    if layer.crs is not None and layer.crs not in _DEGREES:
+        valid = shapely.segmentize(valid, _LONG)  # straight lines of a projection are curves in degrees
     valid = np.asarray(shapely.transform(valid, transform))
     west, south, east, north = bounds = shapely.total_bounds(valid)
     if not (np.isfinite(bounds).all() and -360 <= west <= east <= 360 and -90 <= south <= north <= 90):
@@ -280,14 +305,22 @@ def _polygons(layer: Layer) -> Shapes:
     return valid
 
 
-def _merge_parts(codes: list[str], shapes: Shapes) -> ZonePolygons:
-    order = list(dict.fromkeys(codes))
-    if len(order) == len(codes):
-        return ZonePolygons(codes, shapes)
-    parts: dict[str, list[Any]] = {code: [] for code in order}
-    for code, shape in zip(codes, shapes, strict=True):
-        parts[code].append(shape)
-    return ZonePolygons(order, np.array([_shapely().union_all(parts[code]) for code in order], dtype=object))
+def _merge_parts(codes: list[str], shapes: Shapes, above: Mapping[str, list[str]]) -> ZonePolygons:
+    parts: dict[str, list[int]] = {}
+    for at, code in enumerate(codes):
+        parts.setdefault(code, []).append(at)
+    for name, parents in above.items():
+        for code, own in parts.items():
+            found = sorted({parents[at] for at in own})
+            if len(found) > 1:
+                listed = " and ".join(map(repr, found[:3]))
+                raise InputError(
+                    f"the parts of zone {code!r} lie in several {name}: {listed}; give each zone one {name}"
+                )
+    first = [own[0] for own in parts.values()]
+    joined = [shapes[own[0]] if len(own) == 1 else _shapely().union_all(shapes[own]) for own in parts.values()]
+    merged = {name: [parents[at] for at in first] for name, parents in above.items()}
+    return ZonePolygons(list(parts), np.array(joined, dtype=object), merged)
 
 
 def _to_degrees(x: Shapes, y: Shapes, crs: str | None) -> tuple[Shapes, Shapes]:
