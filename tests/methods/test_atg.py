@@ -237,14 +237,14 @@ def test_row_order_does_not_matter() -> None:
     assert one.parameters == other.parameters
 
 
-def test_overlapping_lookup_zones_of_one_name_are_told_apart() -> None:
-    # "a" is both a leaf and the zone of a and b; for one origin the leaf is fine enough, for the other it is not.
-    tree = lookup_hierarchy(pa.table({"leaf": ["a", "b", "c"], "zone": ["a", "a", "c"]}))
-    starts = np.array([0, 1, 1], dtype=np.int32)
-    ends = np.array([0, 0, 1], dtype=np.int32)
-    od = od_matrix(tree, tree, starts, ends, trips=np.array([9, 2, 2]), source=Source(rows=3))
+def test_a_zone_that_repeats_on_two_levels_is_one_zone() -> None:
+    # The branch of "c" lacks a level and repeats its code; for the first origin "a" is fine enough, for the second not.
+    tree = lookup_hierarchy(pa.table({"leaf": ["a", "b", "c"], "zone": ["ab", "ab", "c"]}))
+    starts = np.array([0, 1, 1, 2], dtype=np.int32)
+    ends = np.array([0, 0, 1, 2], dtype=np.int32)
+    od = od_matrix(tree, tree, starts, ends, trips=np.array([9, 2, 2, 9]), source=Source(rows=4))
     release = anonymize(od, Rule(trips=4), method="atg-soft", budget=0.0, target=4)
-    assert sorted(release.destinations.ids.tolist()) == ["a", "a (level 1)"]
+    assert sorted(release.destinations.ids.tolist()) == ["a", "ab", "c"]
 
 
 @pytest.mark.parametrize("target", [0, -5, float("inf"), float("nan")])

@@ -162,11 +162,9 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
     counts = [len(ids) for ids in tree.ids]
     level = np.repeat(np.arange(len(counts)), counts)
     leaves = np.concatenate(tree.sizes)
+    ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
     resolution = None
-    if tree.resolution is None:
-        ids = _unambiguous(tree)
-    else:
-        ids = np.concatenate([tree.labels(at) for at in range(len(counts))]).astype(np.str_)
+    if tree.resolution is not None:
         finest = [tree.level_resolution(at) for at in range(len(counts))]
         resolution = np.repeat([-1 if at is None else at for at in finest], counts)
     cells = fine_cells(np.concatenate(tree.ids)) if tree.steps > 1 else None
@@ -192,24 +190,6 @@ def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Cod
         cells=fine_cells(np.concatenate([tree.ids[at][here] for at, here in parts])) if tree.steps > 1 else None,
     )
     return zones, number
-
-
-def _unambiguous(tree: Hierarchy) -> npt.NDArray[np.str_]:
-    """Return unique names for the nodes of a lookup table: equal names of different nodes get their level appended.
-
-    The whole table decides, not its observed part: a name must not disclose what was observed.
-    """
-    full = tree.public or tree
-    counts = [len(ids) for ids in full.ids]
-    ids, leaves = np.concatenate(full.ids).astype(np.str_), np.concatenate(full.sizes)
-    level = np.repeat(np.arange(len(counts)), counts)
-    _, name = np.unique(ids, return_inverse=True)
-    smallest = np.full(int(name.max()) + 1, leaves.max())
-    np.minimum.at(smallest, name, leaves)
-    marked = np.char.add(np.char.add(ids, " (level "), np.char.add(level.astype(np.str_), ")"))
-    names = np.where(leaves > smallest[name], marked, ids)
-    first = np.cumsum([0, *counts[:-1]])
-    return np.concatenate([names[first[at] + find_nodes(full, at, own)] for at, own in enumerate(tree.ids)])
 
 
 def find_nodes(tree: Hierarchy, level: int, ids: npt.NDArray[Any]) -> Ints:
