@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "zoning/spherical_geometry": "the size of a study area, to refuse long lists of cells",
     "read/area": "the study area that the auditor gives",
     "read/input_spec": "the options with which the auditor describes a file, and formats that only the program reads",
+    "read/polygon_zoning": "the polygons that the auditor gives; which point lies in which, the audit decides",
     "read/tables/column_names": "which column is which",
     "read/tables/filters": "the name of one reason for rejection",
     "release_format/recipe": "where the recipe of a folder is",
