@@ -43,7 +43,7 @@ def test_the_trap_springs_for_a_child_that_is_not_isolated(trap: Path) -> None:
 def test_helpers_import_nothing_from_the_folder_of_the_data(trap: Path) -> None:
     with _workers(1) as pool:
         pool[0].ask([np.array([48.85])] * 4, 10)
-        assert pool[0].answer()[0].dtype == np.uint64
+        assert pool[0].answer()[0].dtype == np.int64
     assert not trap.exists()
 
 

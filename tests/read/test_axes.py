@@ -131,7 +131,7 @@ def test_a_value_called_any_is_refused() -> None:
 def test_rows_meet_the_rule_and_publish_no_persons(rule: Rule) -> None:
     release = cube(survey(), ["mode", "hour:0-7,7-9,9-17,17-20,20-24"], rule)
     table = release.to_arrow()
-    assert table.column_names == ["origin", "destination", "mode", "hour", "trips", "weight"]
+    assert table.column_names == ["origin", "destination", "mode", "hour", "trips", "weight", "at_cap"]
     assert min(table["trips"].to_pylist()) >= 5
     assert table.group_by(["origin", "destination", "mode", "hour"]).aggregate([]).num_rows == table.num_rows
     assert {"car", "any"} <= set(table["mode"].to_pylist())

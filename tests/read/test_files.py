@@ -290,7 +290,7 @@ def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", content)
     assert len(read_trips(path)) == 48
     assert load(InputSpec(path), engine="duckdb").summary.trips == 48
-    with pytest.raises(InputError, match="matches none"):
+    with pytest.raises(InputError, match="48 whose start_time cannot be read"):
         read_trips(path, where="hour == 7")
     with pytest.raises(InputError, match="no usable row"):
         read_trips(write(tmp_path / "p.csv", trips_text(time="sometime {hour}")))

@@ -17,11 +17,10 @@ from odkanon import InputSpec, read_matrix, read_trips
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError
 from odkanon.explore import read_explorer_data
-from odkanon.read import trips as trips_module
 from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.filters import FILTERED
-from odkanon.zoning import cells
+from odkanon.zoning import cells, point_location
 from worlds.files import HEADER, trips_table, trips_text, write
 
 SOURCE = Path(__file__).parents[2] / "src" / "odkanon"
@@ -180,12 +179,12 @@ def test_parts_of_trips_keep_the_cells_of_the_whole(path: Path, monkeypatch: pyt
         asked.append(resolution)
         return cells.latlng_to_cell(lat, lng, resolution)
 
-    monkeypatch.setattr(trips_module, "latlng_to_cell", counted)
+    monkeypatch.setattr(point_location, "latlng_to_cell", counted)
     trips = read_trips(path)
     whole = build_od(trips, resolution=9)
     women = build_od(trips.select(trips.table.column("sex").to_numpy(zero_copy_only=False) == "Woman"), resolution=9)
     assert (whole.trips, women.trips) == (48, 24)
-    assert asked == [9], "both ends at once, and once for all parts"
+    assert asked == [9, 10], "both ends at once, and once for all parts; finer cells place trips on a map"
 
 
 # -- words

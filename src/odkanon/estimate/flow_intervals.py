@@ -47,7 +47,7 @@ def shortest_interval(mean: Floats, spread: Floats) -> tuple[Ints, Ints]:
     --------
     >>> low, high = shortest_interval(np.array([0.1, 20.0]), np.array([0.2, 32.0]))
     >>> low.tolist(), high.tolist()
-    ([0, 13], [0, 26])
+    ([0, 11], [0, 25])
     """
     mean = np.maximum(mean, 1e-9)
     spread = np.maximum(spread, 1.001 * mean)

@@ -138,7 +138,8 @@ def choose_levels(releases: Sequence[SavedRelease], districts: Districts | None)
     """Return the levels of a page, the coarsest first."""
     nodes = [cell_nodes(release.zone_index.ids) for release in releases]
     known = [each for each in nodes if each is not None]
-    levels = _cell_levels(releases, known) if len(known) == len(nodes) else _other_levels(releases)
+    located = len(known) == len(nodes) and any((each.cell != WORLD).any() for each in known)
+    levels = _cell_levels(releases, known) if located else _other_levels(releases)
     if districts is None:
         return levels
     size = float(np.median([polygon_area_km2(outline) for outline in districts.outlines]))
