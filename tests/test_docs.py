@@ -70,6 +70,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_every_test_that_a_proof_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8"))
+    assert len(named) > 12
+    for path, name in named:
+        assert (ROOT / path).exists(), path
+        assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
 def test_names_in_the_glossary_are_in_the_code() -> None:
     rows = re.findall(r"^\| \*\*.*\|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
     names = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[3])}
