@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
+import h3
 import numpy as np
 import pytest
 
@@ -42,3 +46,26 @@ def test_inputs_with_the_same_rows_have_the_same_folder(world: World, give_up: s
         assert len(first) >= 4
         for other in others:
             assert other == first
+
+
+def far_apart(path: Path, rows: int, k: int, unlisted: list[int]) -> Path:
+    """Write flows of k trips each near Paris, and some smaller ones elsewhere."""
+    cells = sorted(h3.cell_to_children(h3.latlng_to_cell(48.8, 2.3, 5), 9))
+    elsewhere = sorted(h3.cell_to_children(h3.latlng_to_cell(43.0, -1.0, 5), 9))
+    flows = [*((cells[at], cells[at - 7], k) for at in range(rows))]
+    flows += [(elsewhere[at], elsewhere[-1 - at], trips) for at, trips in enumerate(unlisted)]
+    lines = ["origin,destination,trips", *(f"{origin},{end},{trips}" for origin, end, trips in flows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_command_publishes_no_number_that_unlisted_trips_turn_over(tmp_path: Path) -> None:
+    folders = []
+    for unlisted in ([], [51], [99]):
+        trips, release = far_apart(tmp_path / "trips.csv", 120, 100, unlisted), tmp_path / f"{unlisted}" / "release"
+        release.parent.mkdir()
+        command = ["anonymize", str(trips), "-o", str(release), "--method", "cascade", "--k", "100"]
+        subprocess.run([sys.executable, "-m", "odkanon", *command], check=True, capture_output=True)
+        folders.append({file.name: file.read_bytes() for file in release.iterdir()})
+    assert json.loads(folders[0]["release.json"])["published"]["trips"] == 12_000
+    assert folders[1:] == folders[:1] * 2

@@ -232,7 +232,14 @@ def test_quality_does_not_count_large_groups_that_are_not_listed_either() -> Non
     assert len(set(rows)) == 1
     assert all(each == public[0] for each in public)
     assert public[0]["quality"]["trips"]["c_avg"] == 1
-    assert large(12_000, 30, 120, method="cascade")[1]["quality"]["trips"]["e"] is not None
+
+
+@pytest.mark.parametrize("k", [10, 100])
+def test_no_number_of_a_cascade_compares_with_the_data(k: int) -> None:
+    """Hundredths of E turned over with 51 unlisted trips at k = 100, and with six pairs of nine at k = 10."""
+    public = large(12_000, k - 1, k, method="cascade")[1]
+    assert public["quality"]["trips"]["e"] is None
+    assert all("cpc" not in numbers for numbers in public["quality"].values())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from odkanon.read.tables.column_names import COORDINATES
 from odkanon.sample.crowd import write_crowd
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.zoning.cells import str_to_cell
+from worlds.many_values import many_values
 from worlds.polygons import patchwork, write_zones
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -105,6 +106,15 @@ def test_cubes(session: Any, tmp_path: Path) -> None:
     reference = spec_to_matrix(InputSpec(path, resolution=5), attributes=attributes)
     on_cluster = on_spark(session, path, fetchable=0, attributes=attributes, resolution=5)
     check_same(reference, on_cluster, [Rule(trips=5, persons=3)], [way])
+
+
+@pytest.mark.slow
+def test_more_combinations_of_attributes_than_64_bits_number(session: Any, tmp_path: Path) -> None:
+    path = many_values(tmp_path / "trips.parquet", 7, 512)
+    attributes = parse_attributes([f"a{at}" for at in range(7)])
+    reference = spec_to_matrix(InputSpec(path, resolution=5), attributes=attributes)
+    on_cluster = on_spark(session, path, attributes=attributes, resolution=5)
+    check_same(reference, on_cluster, [Rule(trips=10)], [{"method": "cascade"}])
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ from odkanon.zoning.zones import Zones, zones_of_nodes
 
 if TYPE_CHECKING:
     from odkanon.engine.protocols import Residual
+
+_KEY_LIMIT = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +52,29 @@ class NodeFlows(MeasureColumns):
         )
 
 
-def codes_to_keys(codes: Sequence[Ints], nodes: Sequence[int]) -> Ints:
-    """Return one number for each combination of nodes, in the order of their codes."""
-    key = codes[0]
-    for code, count in zip(codes[1:], nodes[1:], strict=True):
-        key = key * count + code
-    return key
+def codes_to_keys(nodes: Sequence[int], *parts: Sequence[Ints]) -> tuple[Ints, ...]:
+    """Return one number for each combination of nodes, in the order of their codes.
+
+    Combinations of all parts have their numbers in common. Where all possible ones exceed 64 bits (seven attributes of
+    512 values, for example), those that occur are renumbered along the way.
+
+    * ``nodes``: for each axis, the number of nodes.
+    * ``parts``: for each axis, the nodes of some combinations.
+    """
+    sizes = [len(codes[0]) for codes in parts]
+    key, space = np.concatenate([codes[0] for codes in parts]), int(nodes[0])
+    for axis, count in enumerate(nodes[1:], 1):
+        if space * int(count) >= _KEY_LIMIT:
+            distinct, key = np.unique(key, return_inverse=True)
+            space = max(len(distinct), 1)
+        key = key * count + np.concatenate([codes[axis] for codes in parts])
+        space *= int(count)
+    return tuple(np.split(key, np.cumsum(sizes)[:-1]))
 
 
-def keys_to_codes(keys: Ints, nodes: Sequence[int]) -> tuple[Ints, ...]:
-    """Return the nodes of each combination; the inverse of `codes_to_keys`."""
-    codes = []
-    for count in reversed(nodes[1:]):
-        codes.append(keys % count)
-        keys = keys // count
-    return (keys, *reversed(codes))
+def key_space(nodes: Sequence[int]) -> int:
+    """Return an upper bound of the keys of combinations of nodes."""
+    return min(prod(int(count) for count in nodes), _KEY_LIMIT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,8 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     C_DM, C_AVG and G are those of the rows alone (G over all leaves of the zoning) to two significant digits: the
     suppressed trips affect neither the values nor whether they are published. E and CPC compare with the data. They
     are rounded to hundredths, because two significant digits of a small value would count a few suppressed trips, and
-    published only where any group below the rule has less than a hundredth of the published total.
+    published only where any group below the rule has less than a hundredth of the published total, and never of nested
+    rows (a cascade).
     """
     if int(release.classes.trips.sum()) < MIN_TRIPS:
         return None
@@ -75,7 +76,10 @@ def public_quality(release: Release) -> dict[str, Any] | None:
             "g": g,
         }
         quality[measure] = {name: None if value is None else _two_digits(value) for name, value in of_rows.items()}
-        compared = release.subject.place is None and _small_groups_negligible(release, measure)
+        # A cascade promises more than its rule: hundredths of E turned over with 51 unlisted trips at k = 100.
+        compared = (
+            release.subject.place is None and not release.is_nested and _small_groups_negligible(release, measure)
+        )
         e = utility(release.input, release, measure=measure).e if compared else None
         quality[measure]["e"] = None if e is None else _hundredths(e)
         if compared and measure in release.accuracy:
@@ -98,14 +102,12 @@ def _published_k(release: Release, measure: str) -> float:
 def _small_groups_negligible(release: Release, measure: str) -> bool:
     """Return whether any group below the rule has less than a hundredth of the published total.
 
-    For weight this holds only if the rule has no other threshold: three trips may stand for half of the population,
-    and the rows of a nested release need trips.
+    For weight this holds only if the rule has no other threshold: three trips may stand for half of the population.
     """
     rule, classes = release.rule, release.classes
     if measure == "weight":
         weight = 0 if classes.weight is None else int(classes.weight.sum())
-        only_weight = rule.measures == ("weight",) and not release.is_nested
-        return only_weight and weight >= 100 * rule.units("weight", classes.scale)
+        return rule.measures == ("weight",) and weight >= 100 * rule.units("weight", classes.scale)
     thresholds = [value for name, value in rule.thresholds.items() if name != "weight"]
     return int(classes.trips.sum()) >= 100 * max([*thresholds, 1 if rule.k_from_data else rule.k])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Codes, Ints, group_keys, group_sum
-from odkanon.engine.node_flows import NodeFlows, codes_to_keys
+from odkanon.engine.node_flows import NodeFlows, codes_to_keys, key_space
 from odkanon.model.flows import Contributions, Flows, Totals
 
 
@@ -46,7 +46,8 @@ class MemoryResidual:
         old = self.groups
         codes = tuple(parent[code] if at == axis else code for at, code in enumerate(old.codes))
         radix = tuple(nodes if at == axis else count for at, count in enumerate(self.nodes))
-        found = group_keys(codes_to_keys(codes, radix), int(np.prod(radix, dtype=object)))
+        (keys,) = codes_to_keys(radix, codes)
+        found = group_keys(keys, key_space(radix))
         first = found.first()
         contributions = {name: each.relabel(found.number, found.count) for name, each in self.contributions.items()}
         groups = NodeFlows(
@@ -69,7 +70,8 @@ class MemoryResidual:
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> MemoryResidual:
         """Return what is left once some groups are listed."""
         groups = self.groups
-        at = np.searchsorted(codes_to_keys(groups.codes, self.nodes), codes_to_keys(taken.codes, self.nodes))
+        keys, wanted = codes_to_keys(self.nodes, groups.codes, taken.codes)
+        at = np.searchsorted(keys, wanted)
         row = np.full(len(groups.trips), -1, dtype=np.int64)
         row[at] = rows
         stays = row < 0

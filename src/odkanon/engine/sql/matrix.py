@@ -149,9 +149,9 @@ class SqlMatrix:
         found = self.backend.execute(
             f"SELECT {own}, contributor, {sums} FROM {contributions} v GROUP BY {own}, contributor"
         )
-        wanted = codes_to_keys([int_column(found, name) for name in columns], nodes)
         contributor = contributor_numbers(found.column("contributor").combine_chunks())
-        flow = np.searchsorted(codes_to_keys(groups.codes, nodes), wanted)
+        keys, wanted = codes_to_keys(nodes, groups.codes, [int_column(found, name) for name in columns])
+        flow = np.searchsorted(keys, wanted)
         order = np.lexsort((contributor, flow))
         return Contributions(
             flow[order].astype(np.int32),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Ints, sort_keys
 from odkanon.engine.memory.residual import MemoryResidual, choose_leaving_trips
-from odkanon.engine.node_flows import NodeFlows, codes_to_keys
+from odkanon.engine.node_flows import NodeFlows, codes_to_keys, key_space
 from odkanon.engine.protocols import Residual
 from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query, upload_columns
 from odkanon.engine.sql.engine import FLOWS_PER_CONTRIBUTION, axis_columns, int_column, query_totals, sum_bigint
@@ -154,8 +154,8 @@ class SqlResidual:
         columns = ", ".join(f"f.{name}" for name in (*self.axes, *self.masses))
         found = self.backend.execute(f"SELECT {columns} FROM {relation or f'{self.table} f'}")
         column = {name: int_column(found, name) for name in (*self.axes, *self.masses)}
-        keys = codes_to_keys([column[axis] for axis in self.axes], self.nodes)
-        order, _ = sort_keys(keys, int(np.prod(self.nodes, dtype=object)))
+        (keys,) = codes_to_keys(self.nodes, [column[axis] for axis in self.axes])
+        order, _ = sort_keys(keys, key_space(self.nodes))
         column = {name: values[order] for name, values in column.items()}
         codes = tuple(column[axis] for axis in self.axes)
         return NodeFlows(codes, column["pairs"], column["trips"], column.get("weight"), {}, self.scale or 1)
@@ -177,8 +177,8 @@ class SqlResidual:
     def _fetch_contributions(self, groups: NodeFlows, contributions: Relation) -> Contributions:
         columns = ", ".join(f"f.{name}" for name in (*self.axes, "contributor", "trips"))
         found = self.backend.execute(f"SELECT {columns} FROM {contributions} f")
-        keys = codes_to_keys([int_column(found, axis) for axis in self.axes], self.nodes)
-        flow = np.searchsorted(codes_to_keys(groups.codes, self.nodes), keys).astype(np.int32)
+        keys, own = codes_to_keys(self.nodes, groups.codes, [int_column(found, axis) for axis in self.axes])
+        flow = np.searchsorted(keys, own).astype(np.int32)
         contributor = contributor_numbers(found.column("contributor").combine_chunks())
         return Contributions(
             flow, contributor, max(int(contributor.max(initial=0)) + 1, 1), {"trips": int_column(found, "trips")}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, group_sum
-from odkanon.engine.node_flows import codes_to_keys, keys_to_codes
+from odkanon.engine.node_flows import codes_to_keys
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.subtree_types import Level
 
@@ -113,19 +113,20 @@ class Untouched:
 
     def __init__(self, ladder: Ladder, k: int) -> None:
         self.ladder, self.k = ladder, k
-        self.known: dict[int, tuple[Ints, Caps]] = {}
+        self.known: dict[int, tuple[list[Ints], Caps]] = {}
 
     def caps(self, rung: int, attributes: list[Ints]) -> Caps:
         """Return the values of nodes of a rung."""
         if rung == 0:
             return leaf_caps(self.ladder, len(attributes[0]), self.k - 1)
         radix = [len(self.ladder.level(rung, axis).child) for axis in range(len(attributes))]
-        keys = codes_to_keys(attributes, radix)
-        known, found = self.known.get(rung, (keys[:0], None))
-        distinct = np.union1d(known, keys)
-        if found is None or len(distinct) > len(known):
-            found = self._values(rung, list(keys_to_codes(distinct, radix)))
-            self.known[rung] = distinct, found
+        known, found = self.known.get(rung, ([kind[:0] for kind in attributes], None))
+        old, keys = codes_to_keys(radix, known, attributes)
+        distinct, first = np.unique(np.concatenate([old, keys]), return_index=True)
+        if found is None or len(distinct) > len(old):
+            known = [np.concatenate(both)[first] for both in zip(known, attributes, strict=True)]
+            found = self._values(rung, known)
+            self.known[rung] = known, found
         at = np.searchsorted(distinct, keys)
         return Caps(found.nothing[at], found.most[at], [values[at] for values in found.untouched], found.touched)
 

@@ -12,6 +12,8 @@ from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
 from odkanon.methods.cascade.ladder import Ladder
 
+_EXACT = 2**62
+
 
 @dataclass(frozen=True, eq=False)
 class Listed:
@@ -62,7 +64,8 @@ class Rows:
                 continue
             own = [code[here] for code in self.groups.codes]
             radix = [side.nodes(level) for side, level in zip(self.ladder.sides, self.ladder.levels[rung], strict=True)]
-            at, inside = match(codes_to_keys(own, radix), codes_to_keys(codes, radix))
+            keys, wanted = codes_to_keys(radix, own, codes)
+            at, inside = match(keys, wanted)
             found[waiting[inside]] = here[at[inside]]
             waiting = np.concatenate([waiting[~inside], here])
             codes = [np.concatenate([code[~inside], mine]) for code, mine in zip(codes, own, strict=True)]
@@ -79,9 +82,17 @@ class Rows:
 
     def finest_pairs(self) -> Ints:
         """Return for each row the number of leaf pairs whose finest row it is."""
-        own: Ints = np.prod(np.stack(self.sizes()), axis=0)
+        sizes = np.stack(self.sizes())
         inside = self.above >= 0
-        return own - group_sum(self.above[inside], len(self), own[inside])
+        if np.prod(sizes, axis=0, dtype=np.float64).max(initial=0) < _EXACT:
+            own: Ints = np.prod(sizes, axis=0)
+            return own - group_sum(self.above[inside], len(self), own[inside])
+        # Many attributes of many values: more pairs of leaves than 64 bits count.
+        each = np.prod(sizes.astype(object), axis=0)
+        left = each.copy()
+        np.subtract.at(left, self.above[inside], each[inside])
+        bounded: Ints = np.minimum(left, _EXACT).astype(np.int64)
+        return bounded
 
     def own(self) -> NodeFlows:
         """Return the OD pairs whose finest row each row is, with all of their trips, wherever these are listed."""

@@ -87,7 +87,7 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
         codes.append(code)
         known &= found
     radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    return np.sort(codes_to_keys(codes, radix)[known])
+    return np.sort(codes_to_keys(radix, codes)[0][known])
 
 
 def lasting(origin: CellNodes, destination: CellNodes) -> Bools:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.node_flows import NestedRows, NodeFlows, codes_to_keys, keys_to_codes
+from odkanon.engine.node_flows import NestedRows, NodeFlows, codes_to_keys
 from odkanon.engine.protocols import Residual
 from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
 from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
@@ -152,7 +152,8 @@ def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | 
     if only is None:
         return np.ones(len(groups.trips), dtype=bool)
     radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    return np.isin(codes_to_keys(groups.codes, radix), only[rung])
+    (keys,) = codes_to_keys(radix, groups.codes)
+    return np.isin(keys, only[rung])
 
 
 def split(groups: NodeFlows, bound: Ints, reassigned: str | None) -> tuple[NodeFlows, NodeFlows]:
@@ -184,9 +185,9 @@ def _capped(
     side = ladder.sides[axis]
     radix = [of.nodes(level) for of, level in zip(ladder.sides, levels, strict=True)]
     lifted = [side.parent(levels[axis])[code] if at == axis else code for at, code in enumerate(below.codes)]
-    old, new = codes_to_keys(lifted, radix), codes_to_keys(groups.codes, radix)
-    keys = np.unique(np.concatenate([old, new]))
-    codes = keys_to_codes(keys, radix)
+    old, new = codes_to_keys(radix, lifted, groups.codes)
+    keys, first = np.unique(np.concatenate([old, new]), return_index=True)
+    codes = tuple(np.concatenate(both)[first] for both in zip(lifted, groups.codes, strict=True))
     attributes = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
     kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
     children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)

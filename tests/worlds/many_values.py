@@ -1,0 +1,54 @@
+"""Trips with more combinations of attributes than 64 bits can number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h3
+import pyarrow as pa
+from pyarrow import parquet
+
+ORIGINS = ((48.85, 2.35), (45.76, 4.84))
+DESTINATIONS = ((43.30, 5.37), (50.63, 3.06))
+FEW = 6
+"""Trips with the same attributes from each of two origins: twice as many would be a row."""
+
+
+def many_values(path: Path, attributes: int, values: int) -> Path:
+    """Write trips with so many attributes of so many values each, and two small groups that only numbers can confuse.
+
+    The number of a combination is that of its origin, times the destinations, times the values of each attribute. With
+    two destinations and seven attributes of 512 values, all origins have the same number in 64 bits.
+    """
+    names = [f"a{at}" for at in range(attributes)]
+    trips = [(ORIGINS[0], DESTINATIONS[at % 2], [at] * attributes) for at in range(values)]
+    trips += [(ORIGINS[0], DESTINATIONS[1], [at] * attributes) for at in range(3) for _ in range(11)]
+    trips += [(origin, DESTINATIONS[0], [7] * attributes) for origin in ORIGINS for _ in range(FEW)]
+    columns = {
+        "start_lat": [origin[0] for origin, _, _ in trips],
+        "start_lon": [origin[1] for origin, _, _ in trips],
+        "end_lat": [destination[0] for _, destination, _ in trips],
+        "end_lon": [destination[1] for _, destination, _ in trips],
+        **{name: [f"v{kinds[at]:04}" for _, _, kinds in trips] for at, name in enumerate(names)},
+    }
+    parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def overstated(trips: Path, release: Path) -> list[dict[str, object]]:
+    """Return the rows of a release that list more trips than there are between their zones with their values."""
+    every, rows = parquet.read_table(trips).to_pylist(), parquet.read_table(release / "classes.parquet").to_pylist()
+    names = [name for name in rows[0] if name not in ("origin", "destination", "trips", "at_cap")]
+
+    def inside(trip: dict[str, float], row: dict[str, str]) -> bool:
+        places = all(
+            row[zone] == "world"
+            or h3.cell_to_parent(
+                h3.latlng_to_cell(trip[f"{end}_lat"], trip[f"{end}_lon"], 10), h3.get_resolution(row[zone])
+            )
+            == row[zone]
+            for zone, end in (("origin", "start"), ("destination", "end"))
+        )
+        return places and all(row[name] in ("any", trip[name]) for name in names)
+
+    return [row for row in rows if row["trips"] > sum(inside(trip, row) for trip in every)]
