@@ -1,4 +1,4 @@
-"""What `make docs` does besides: pages from the root of the repository, and formulas as MathML.
+"""What `make docs` adds: pages of the repository, the commands with their options, and formulas as MathML.
 
 Browsers draw MathML by themselves, without a script or a font from anywhere, so the site can be read from disk.
 """
@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import typer
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 
+from odkanon.cli import app
+
 ROOT = Path(__file__).resolve().parent.parent
 _INCLUDE = re.compile(r"^<!-- all of \.\./(\w+\.md) -->$", re.MULTILINE)
+_COMMANDS = "<!-- all commands -->"
+_EXAMPLE = re.compile(r"^`(odkanon .*?)`$", re.MULTILINE | re.DOTALL)
 _IN_DOCS = re.compile(r"\]\(docs/([^)]+)\)")
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
 _LOADED = re.compile(
@@ -25,8 +31,48 @@ _FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Bring in pages that live outside ``docs``, and name files of the source tree instead of linking to them."""
+    """Bring in pages that live outside ``docs`` and the commands; name files of the source tree without a link."""
+    if _COMMANDS in markdown:
+        markdown = markdown.replace(_COMMANDS, commands_reference())
     return _OUTSIDE.sub(r"\1", _INCLUDE.sub(_included, markdown))
+
+
+def commands_reference() -> str:
+    """Return the help of every command as Markdown: what it does, examples, and its options by topic."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return "\n\n".join(_command_section(name, command) for name, command in commands.items() if not command.hidden)
+
+
+def _command_section(name: str, command: Any) -> str:
+    summary, _, rest = command.help.partition("Examples\n--------\n")
+    examples = [" ".join(each.split()) for each in _EXAMPLE.findall(rest)]
+    lines = [f"## odkanon {name}", "", summary.strip()]
+    if examples:
+        lines += ["", "```text", *examples, "```"]
+    shown = [option for option in command.params if not option.hidden]
+    for topic, options in groupby(sorted(shown, key=_topic), key=_topic):
+        lines += ["", f"**{topic.partition(' ')[2]}**", "", "| option | meaning |", "|---|---|"]
+        lines += [f"| {_spelling(option)} | {_cell(option.help or '')} |" for option in options]
+    return "\n".join(lines)
+
+
+def _topic(option: Any) -> str:
+    """Return the panel of an option, after a digit that puts arguments and the most used options first."""
+    if option.param_type_name == "argument":
+        return "0 Arguments"
+    return f"2 {option.rich_help_panel}" if option.rich_help_panel else "1 Options"
+
+
+def _spelling(option: Any) -> str:
+    if option.param_type_name == "argument":
+        return f"`{option.metavar or option.name.upper()}`"
+    value = "" if option.is_flag else f" {option.metavar or option.name.upper()}"
+    return ", ".join(f"`{name}{value}`" for name in option.opts[:1]) + (" (required)" if option.required else "")
+
+
+def _cell(text: str) -> str:
+    """Return text for a cell of a table."""
+    return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|").replace("[", "\\[")
 
 
 def _included(found: re.Match[str]) -> str:
