@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "read/polygon_zoning": "the polygons that the auditor gives; which point lies in which, the audit decides",
     "read/tables/column_names": "which column is which",
     "read/tables/filters": "the name of one reason for rejection",
+    "release_format/names": "what the files of a release are called, and the digest of a file",
     "release_format/recipe": "where the recipe of a folder is",
     "methods/method_registry": "which methods have overlapping zones, by name",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
@@ -23,6 +24,7 @@ from odkanon.audit.differences import find_breakdowns, find_total_leaks
 from odkanon.audit.equation_systems import make_system
 from odkanon.audit.file_checks import INDEX, check_files, check_index
 from odkanon.audit.findings import Finding, ReleaseComparison, Report
+from odkanon.audit.folder_audit import audit_folder, releases_in
 from odkanon.audit.pairwise_checks import ReleaseComparer, clusters_of
 from odkanon.audit.published_counts import compare_numbers
 from odkanon.audit.recount import recount
@@ -63,16 +65,18 @@ def audit_releases(
     disjoint: bool = False,
     k: int | None = None,
     least: Mapping[str, float] | None = None,
+    root: Path | None = None,
 ) -> Report:
     r"""Audit releases from their files, as an attacker and as an accountant would.
 
     Parameters
     ----------
     folders : sequence of path
-        Releases, folders of linked segments, or bare tables ``origin, destination, trips``.
+        Releases, folders of linked segments, or bare tables ``origin, destination, trips``; or one folder that has
+        releases in it: each is then compared with the trips that its recipe names.
     trips : TripsSource or path, optional
-        The trips that the releases were made from. Every flow is then counted again, and releases are compared by the
-        trips that they share.
+        The trips that the releases were made from; with a folder of releases, a folder in which to look for them.
+        Every flow is then counted again, and releases are compared by the trips that they share.
     hierarchy : Hierarchy, optional
         The lookup table on which zones were formed, if they are not H3 cells; it defines which zone lies in which.
     cumulative : bool
@@ -84,6 +88,8 @@ def audit_releases(
         release's rule, or to trips if there is no rule.
     least : mapping of str to float, optional
         The same by measure, such as ``{"trips": 10, "persons": 5}``.
+    root : Path, optional
+        Name releases by their paths from this folder.
 
     Returns
     -------
@@ -110,7 +116,9 @@ def audit_releases(
         raise OptionConflictError.between(
             "cumulative", "disjoint", "releases cannot contain each other and be disjoint"
         )
-    opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least)
+    if len(folders) == 1 and releases_in(Path(folders[0])):
+        return _audit_folder(Path(folders[0]), trips, cumulative=cumulative, disjoint=disjoint, k=k, least=least)
+    opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least, root=root)
     if (cumulative or disjoint) and len(opened.releases) == 1:
         option = "cumulative" if cumulative else "disjoint"
         raise OptionConflictError.between(option, "a single release", "it relates releases to each other")
@@ -124,6 +132,17 @@ def audit_releases(
     foreign = None if opened.records is None else opened.records.foreign
     reading = None if foreign is None else FOREIGN.format(opened.source, foreign)
     return Report(names, opened.source, tuple(checks), tuple(findings), tuple(compared), reading)
+
+
+def _audit_folder(folder: Path, trips: TripsSource | Path | str | None, **options: Any) -> Report:
+    """Audit the releases in a folder; ``trips`` is another folder with trips, if any."""
+    given = trips.source if isinstance(trips, TripsSource) else trips
+    if given is not None and not (isinstance(given, str | Path) and Path(given).is_dir()):
+        raise InputError(
+            f"the recipes in {folder} name the trips of each release; give a folder with trips, or none, instead of "
+            f"{given}"
+        )
+    return audit_folder(folder, [] if given is None else [Path(given)], **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +167,7 @@ def open_releases(
     hierarchy: Hierarchy | None = None,
     k: int | None = None,
     least: Mapping[str, float] | None = None,
+    root: Path | None = None,
 ) -> OpenReleases:
     """Read releases and trips, and check each release on its own; see `audit_releases`."""
     if isinstance(trips, str | Path):
@@ -155,7 +175,7 @@ def open_releases(
     connection = connect()
     thresholds = _check_thresholds(k, least)
     listed, findings = _expand_segments([Path(folder) for folder in folders])
-    names = _short_names(listed)
+    names = _short_names(listed) if root is None else [path.relative_to(root).as_posix() for path in listed]
     releases = [
         _apply_k(read_release(connection, at, path, name, thresholds), k)
         for at, (path, name) in enumerate(zip(listed, names, strict=True))

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 @command(
     """
-    releases: RELEASE...  Folders of releases or of segments; or tables with origin, destination, trips.
-    --trips FILE  The trips behind the releases, to recount every flow.
+    releases: RELEASE...  Folders of releases or of segments; or tables with origin, destination, trips; or one folder
+        with releases in it.
+    --trips FILE  The trips behind the releases, to recount every flow. Of a folder with releases, the recipes name
+        them; if they were moved, the folder where they are.
     --output -o FILE  Write all findings as JSON; an earlier report is replaced.
     --cumulative  Each release contains the trips of all smaller ones, as in a growing series.
     --disjoint  Releases without information on how they are related share no trips.
@@ -59,6 +61,8 @@ def audit(
     `odkanon audit release --trips survey.parquet`
 
     `odkanon audit everyone women men --trips survey.parquet -o audit.json`
+
+    `odkanon audit releases/`
 
     `odkanon audit flows.csv --k 10`
     """

@@ -377,6 +377,52 @@ class InputSpec:
         return {name: value for name, value in given.items() if value not in (None, {}, []) and value is not False}
 
 
+def recipe_folder(recipe: Mapping[str, Any], beside: Path) -> Path:
+    """Return the folder from which the paths in a recipe start, given the folder where the recipe is."""
+    return beside / str((recipe.get("command") or {}).get("folder") or ".")
+
+
+def spec_from_recipe(recipe: Mapping[str, Any], beside: Path, source: Any = None) -> InputSpec:
+    """Return the input of a release as its recipe describes it, for the same file or another one.
+
+    Parameters
+    ----------
+    recipe : mapping
+        The content of a recipe.
+    beside : Path
+        The folder of the recipe, from which its paths are found.
+    source : path, sequence of paths or table, optional
+        What to read in the same way; by default what the recipe names.
+
+    Raises
+    ------
+    InputError
+        If the release was made from objects in memory, which a recipe cannot describe.
+    """
+    names = {each.name for each in fields(InputSpec)}
+    options = {name: value for name, value in recipe.get("input", {}).items() if name in names}
+    if source is not None:
+        options["source"] = source
+    lost = [name for name, value in options.items() if isinstance(value, str) and value.endswith(" in memory")]
+    if lost:
+        raise InputError(f"the recipe names no file for its {lost[0]}, which was a table or an object in Python")
+    folder = recipe_folder(recipe, beside)
+    for name in ("source", "within", "hierarchy", "outlines", "zoning"):
+        if name in options and not (name == "source" and source is not None):
+            options[name] = _found_from(folder, options[name])
+    return InputSpec(**options)
+
+
+def _found_from(folder: Path, named: Any) -> Any:
+    """Return paths as they are found from a folder; what is no file there stays as it is, such as a list of cells."""
+    if isinstance(named, list):
+        return [_found_from(folder, each) for each in named]
+    try:
+        return folder / named if isinstance(named, str) and (folder / named).exists() else named
+    except OSError:  # too long for a path
+        return named
+
+
 _TEXT = (str, "text")
 _EXPECTED: dict[str, tuple[Any, str]] = {
     "columns": (Mapping, "a mapping {ours: theirs}"),

@@ -1,0 +1,138 @@
+"""The audit of a folder of releases: recipes name the trips that each was made from, and how they were read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from odkanon.audit.findings import Finding, Report
+from odkanon.errors import InputError
+from odkanon.read.input_spec import InputSpec, recipe_folder, spec_from_recipe
+from odkanon.release_format.names import INDEX, MANIFEST, sha256
+from odkanon.release_format.recipe import read_recipe
+
+BETWEEN_RELEASES = ("relation", "difference", "absence")
+"""The checks that compare releases."""
+_OWN = ("where", "since", "until")
+"""Reading options in which releases of the same trips may differ."""
+
+
+@dataclass
+class SharedTrips:
+    """Releases that were made from the same trips."""
+
+    spec: InputSpec | None
+    """The trips, and how they are read; None if they were not found."""
+    wanted: str | None
+    """What to look for, if they were not found."""
+    folders: list[Path] = field(default_factory=list)
+
+
+def releases_in(folder: Path) -> list[Path]:
+    """Return the releases in a folder that is not itself one; linked releases count as one."""
+    if not folder.is_dir() or any((folder / name).is_file() for name in (MANIFEST, INDEX)):
+        return []
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return [path for path in inside if any((path / name).is_file() for name in (MANIFEST, INDEX))]
+
+
+def group_by_trips(folders: Iterable[Path], places: Sequence[Path] = ()) -> list[SharedTrips]:
+    """Group releases by the trips that they were made from, which are searched for by their digest.
+
+    A file is expected where the recipe has it; if it was moved, in ``places``, or beside the release.
+    """
+    groups: dict[str, SharedTrips] = {}
+    digests: dict[Path, str] = {}
+    for folder in folders:
+        recipe = read_recipe(folder) or {}
+        read = {name: value for name, value in recipe.get("input", {}).items() if name not in _OWN}
+        key = json.dumps(read, sort_keys=True) if read else str(folder)
+        if key not in groups:
+            groups[key] = _find_trips(recipe, folder.absolute().parent, [*places, folder.absolute().parent], digests)
+        groups[key].folders.append(folder)
+    return list(groups.values())
+
+
+def _find_trips(recipe: dict[str, Any], beside: Path, places: Sequence[Path], digests: dict[Path, str]) -> SharedTrips:
+    digest, source = recipe.get("input", {}).get("sha256"), recipe.get("input", {}).get("source")
+    if digest is None or source is None:
+        return SharedTrips(None, None)
+    named = [source] if isinstance(source, str) else [str(each) for each in source]
+    folder = recipe_folder(recipe, beside)
+    for start in (folder, *places):
+        paths = [start / (name if start == folder else Path(name).name) for name in named]
+        if all(path.is_file() for path in paths) and (len(paths) > 1 or _digest(paths[0], digests) == digest):
+            return SharedTrips(_spec(recipe, beside, paths), None)
+    for path in (path for place in places for path in sorted(place.iterdir()) if path.is_file()):
+        if _digest(path, digests) == digest:  # renamed
+            return SharedTrips(_spec(recipe, beside, [path]), None)
+    return SharedTrips(None, ", ".join(named))
+
+
+def _digest(path: Path, digests: dict[Path, str]) -> str:
+    if path not in digests:
+        digests[path] = sha256(path)
+    return digests[path]
+
+
+def _spec(recipe: dict[str, Any], beside: Path, paths: Sequence[Path]) -> InputSpec | None:
+    try:
+        spec = spec_from_recipe(recipe, beside, paths[0] if len(paths) == 1 else list(paths))
+    except InputError:  # an area or a lookup table that was never a file
+        return None
+    return replace(spec, where=None, since=None, until=None)
+
+
+def audit_folder(folder: Path, places: Sequence[Path] = (), **options: Any) -> Report:
+    """Audit all releases in a folder, each with its own trips, and all of them against each other.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder. Linked releases in it count as one.
+    places : sequence of Path
+        Further folders with trips, for files that are no longer where the recipes have them.
+    **options
+        ``cumulative``, ``disjoint``, ``k`` and ``least``; see `odkanon.audit_releases`.
+    """
+    from odkanon.audit.auditor import audit_releases
+
+    related = {name: options.pop(name) for name in ("cumulative", "disjoint") if options.get(name)}
+    groups = group_by_trips(releases_in(folder), places)
+    parts: list[Report] = []
+    findings: list[Finding] = []
+    for group in groups:
+        several = related if len(group.folders) > 1 else {}
+        parts.append(audit_releases(group.folders, trips=group.spec, root=folder, **several, **options))
+        if group.spec is None:
+            text = "the trips behind it were not found, so its rows were not counted again"
+            text += f"; looked for {group.wanted}" if group.wanted else ""
+            findings += [Finding("recount", (name,), text, "note") for name in parts[-1].releases]
+    findings += [each for part in parts for each in part.findings]
+    compared = [each for part in parts for each in part.compared]
+    if len(groups) > 1:
+        joint = audit_releases([each for group in groups for each in group.folders], root=folder, **related)
+        home = {name: at for at, part in enumerate(parts) for name in part.releases}
+        findings += [
+            each
+            for each in joint.findings
+            if each.check in BETWEEN_RELEASES and len({home[name] for name in each.releases}) > 1
+        ]
+        compared += [each for each in joint.compared if len({home[name] for name in each.releases}) > 1]
+    checks = tuple(dict.fromkeys(check for part in parts for check in part.checks))
+    return Report(
+        tuple(name for part in parts for name in part.releases),
+        ", ".join(str(part.trips) for part in parts if part.trips is not None) or None,
+        checks + tuple(name for name in BETWEEN_RELEASES if len(home_names(parts)) > 1 and name not in checks),
+        tuple(sorted(findings, key=lambda each: each.severity)),
+        tuple(compared),
+        next((part.reading for part in parts if part.reading is not None), None),
+    )
+
+
+def home_names(parts: Iterable[Report]) -> list[str]:
+    """Return the names of all releases of some reports."""
+    return [name for part in parts for name in part.releases]
