@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -156,12 +157,14 @@ def test_weights_tell_the_rate(town: Path, saved: Path) -> None:
 
 
 INTERRUPTED = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from odkanon.evidence.attack import Attack, AttackResult
 from odkanon.evidence.attacks import ATTACKS, register_attack
 
 def stop(context):
-    os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    if os.environ["DURING"] == "query":
+        context.opened.connection.execute("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b")
     time.sleep(10)
     return AttackResult("not interrupted")
 
@@ -173,10 +176,11 @@ main()
 """
 
 
-def test_an_interruption_ends_the_command_without_a_sheet(town: Path, saved: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("during", ["attack", "query"])  # DuckDB turns an interruption into an error of its own
+def test_an_interruption_ends_the_command_without_a_sheet(during: str, town: Path, saved: Path, tmp_path: Path) -> None:
     arguments = ("evidence", saved, "--trips", town, "--resolution", "9", "-o", tmp_path / "sheet")
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", INTERRUPTED, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "DURING": during})
     assert done.returncode == 130, done.stdout + done.stderr
+    assert done.stderr.endswith("error: stopped; nothing was written\n")
     assert not list(tmp_path.iterdir())

@@ -195,3 +195,27 @@ def test_a_code_of_two_zones_is_an_error(tmp_path: Path) -> None:
     done = odkanon("anonymize", "od.csv", "-o", "r", "--hierarchy", "zones.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "the code 'all' names both a zone and a larger city (rows 1, 2); make codes unique" in done.stderr
+
+
+@pytest.mark.parametrize("larger", ["{zone}", "d{district}"])
+def test_a_zone_may_repeat_on_every_level(larger: str, tmp_path: Path) -> None:
+    """Then it is one zone in every row, whichever level the cascade lists it on."""
+    zones = [f"z{at}" for at in range(12)]
+    parents = [larger.format(zone=zone, district=at // 4) for at, zone in enumerate(zones)]
+    tops = ["all" if larger == "{zone}" else parent for parent in parents]
+    lines = [",".join(each) for each in zip(zones, parents, tops, strict=True)]
+    (tmp_path / "zones.csv").write_text("\n".join(["zone,district,city", *lines]) + "\n")
+    trips = np.random.default_rng(3).integers(0, 25, 144)
+    flows = [f"{zones[at // 12]},{zones[at % 12]},{count}" for at, count in enumerate(trips.tolist())]
+    (tmp_path / "od.csv").write_text("\n".join(["origin,destination,trips", *flows]) + "\n")
+    reading = ("--hierarchy", "zones.csv")
+    done = odkanon("anonymize", "od.csv", "-o", "r", "--method", "cascade", *reading, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = (tmp_path / "r" / "classes.csv").read_text().splitlines()[1:]
+    pairs = [tuple(row.split(",")[:2]) for row in rows]
+    assert len(set(pairs)) == len(pairs)
+    assert any(code[0] != "z" for pair in pairs for code in pair)  # rows of larger zones, too
+    assert odkanon("audit", "r", "--trips", "od.csv", *reading, cwd=tmp_path).returncode == 0
+    sheet = odkanon("evidence", "r", "--trips", "od.csv", *reading, "-o", "e", "--seconds", "2", cwd=tmp_path)
+    assert sheet.returncode == 0, sheet.stderr
+    assert f"followed {len(rows)} of {len(rows)} rows" in sheet.stdout

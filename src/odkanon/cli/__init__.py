@@ -8,6 +8,7 @@ import gc
 import io
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ EXTRA_OF = {
 }
 """The extra that installs each optional package."""
 
+_STOPPED, _STOPPED_CODE = "stopped; nothing was written", 130
+_interrupted = threading.Event()
 _MANY_OBJECTS = 200_000
 """Allocations between garbage collections: imports alone exceed the default, and create no garbage."""
 
@@ -107,26 +110,42 @@ def main() -> None:
         from odkanon.cli.console import set_up
 
         set_up(next((word for word in sys.argv[1:] if not word.startswith("-")), ""), as_json=True, quiet=False)
+    _notice_interruptions()
     try:
         app_of(_needed_commands(sys.argv[1:]))()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if code == _STOPPED_CODE:
+            _fail(_STOPPED, code)
         _finish(code, "the command line is not valid; see standard error" if code == 2 else None)
         raise
-    except OdkanonError as error:
-        _fail(_with_option(str(error), error.option), error.exit_code)
-    except ModuleNotFoundError as error:
-        extra = EXTRA_OF.get(error.name or "")
-        needed = MissingExtraError.needed_for("this command", error.name or "", extra or "")
-        _fail(str(needed) if extra else unexpected(error), 2)
-    except MemoryError:
-        _fail("out of memory; use a larger machine, or fewer trips at a time", 2)
     except KeyboardInterrupt:
-        _fail("stopped; nothing was written", 130)
-    except OSError as error:
-        _fail(_reason(error), 2)
+        _fail(_STOPPED, _STOPPED_CODE)
     except Exception as error:
-        _fail(unexpected(error), 2)
+        _fail(*((_STOPPED, _STOPPED_CODE) if _interrupted.is_set() else _explain(error)))
+
+
+def _notice_interruptions() -> None:
+    """Remember a Ctrl-C: libraries such as DuckDB turn it into errors of their own, which may look like bad input."""
+
+    def note(number: int, frame: object) -> None:
+        _interrupted.set()
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with contextlib.suppress(ValueError):  # not the main thread, which gets no signals
+            signal.signal(signal.SIGINT, note)
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """Return the message and the exit code of a failure."""
+    if isinstance(error, OdkanonError):
+        return _with_option(str(error), error.option), error.exit_code
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_OF:
+        return str(MissingExtraError.needed_for("this command", error.name, EXTRA_OF[error.name])), 2
+    if isinstance(error, MemoryError):
+        return "out of memory; use a larger machine, or fewer trips at a time", 2
+    return _reason(error) if isinstance(error, OSError) else unexpected(error), 2
 
 
 def _needed_commands(words: Sequence[str]) -> Sequence[str]:

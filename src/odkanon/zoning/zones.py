@@ -173,13 +173,19 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
 
 
 def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Codes]:
-    """Return the given nodes of a tree as zones, each once, and for each occurrence the number of its zone."""
+    """Return the given nodes of a tree as zones, each once, and for each occurrence the number of its zone.
+
+    A zone of a lookup table may stand on several levels under the same code; the finest that is given counts.
+    """
     nodes = max(len(ids) for ids in tree.ids)
     distinct, number = np.unique(level * nodes + node, return_inverse=True)
     level, node, number = distinct // nodes, distinct % nodes, number.astype(np.int32)
     if tree.resolution is None:
         zones, first = zones_of_tree(tree)
-        return zones.take(np.array(first)[level] + node), number
+        zones = zones.take(np.array(first)[level] + node)
+        _, first_of, same = np.unique(zones.ids, return_index=True, return_inverse=True)
+        kept = np.sort(first_of)
+        return zones.take(kept), np.searchsorted(kept, first_of[same])[number].astype(np.int32)
     parts = [(at, node[level == at]) for at in np.unique(level).tolist()]
     finest = {at: tree.level_resolution(at) for at, _ in parts}
     zones = Zones(

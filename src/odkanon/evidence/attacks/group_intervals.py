@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -214,33 +215,30 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
 
 
 def listed_nodes(context: AttackContext, ladder: Ladder) -> dict[LadderNode, tuple[int, str]]:
-    """Return the ladder nodes with a published row, each with the trips and the name of its row."""
-    by_axis: list[dict[str, tuple[int, int]]] = []
-    for axis, side in zip(AXES, ladder.sides, strict=False):
+    """Return the ladder nodes with a published row, each with the trips and the name of its row.
+
+    A zone may stand on several levels of a lookup table under one code; its rows stand at the finest rung.
+    """
+    by_axis: list[dict[str, dict[int, int]]] = []
+    for side in ladder.sides[:2]:
         zones, first = zones_of_tree(side.tree)
-        level = zones.level
-        assert level is not None
-        numbers = {
-            (name, int(at)): (int(at), position - first[int(at)])
-            for position, (name, at) in enumerate(zip(zones.ids.tolist(), level.tolist(), strict=True))
-        }
-        by_name = {name: node for (name, _), node in numbers.items()}
-        by_axis.append(
-            {
-                about["id"]: numbers.get((about["id"], about.get("level", -1)), by_name[about["id"]])
-                for about, _ in context.release.zones[axis]
-            }
-        )
-    rungs = {levels: rung for rung, levels in enumerate(ladder.levels)}
+        assert zones.level is not None
+        levels: dict[str, dict[int, int]] = defaultdict(dict)
+        for position, (name, level) in enumerate(zip(zones.ids.tolist(), zones.level.tolist(), strict=True)):
+            levels[name][level] = position - first[level]
+        by_axis.append(levels)
     listed = rows(
         context.opened.connection,
         f"SELECT origin, destination, trips FROM classes WHERE release = {context.release.number} ORDER BY 1, 2",
     )
     nodes: dict[LadderNode, tuple[int, str]] = {}
     for row in listed:
-        (up, origin), (down, destination) = by_axis[0][row["origin"]], by_axis[1][row["destination"]]
+        origin, destination = by_axis[0][row["origin"]], by_axis[1][row["destination"]]
+        rung, (up, down) = next(
+            (rung, (up, down)) for rung, (up, down) in enumerate(ladder.levels) if up in origin and down in destination
+        )
         name = f"{row['origin']} -> {row['destination']}"
-        nodes[LadderNode(rungs[up, down], (origin, destination))] = (int(row["trips"]), name)
+        nodes[LadderNode(rung, (origin[up], destination[down]))] = (int(row["trips"]), name)
     return nodes
 
 
