@@ -71,7 +71,9 @@ def save_releases(source: Path, folder: Path) -> None:
     reading = InputSpec(source, within=WITHIN)
     od = spec_to_matrix(reading)
     for target in ("participants", "population"):
-        anonymize(od, Rule.protect(target, k=10, of=od)).save(folder / target)
+        rule = Rule.protect(target, k=10, of=od)
+        anonymize(od, rule, method="odkanon").save(folder / target)
+        anonymize(od, rule, method="odkanon", suppress="before").save(folder / f"{target} as published")
     anonymize(od, Rule(trips=10), method="cascade").save(folder / "cascade")
     anonymize(spec_to_matrix(reading, attributes=parse_attributes(BY)), Rule(trips=10), method="cascade").save(
         folder / "cube"
@@ -93,7 +95,8 @@ def main() -> int:
         if "still" in wanted:
             write_picture([folder / "participants"], TARGET / "picture.png")
             write_picture([folder / "participants", folder / "population"], TARGET / "picture-two.png")
-            write_picture([folder / "participants", folder / "population"], TARGET / "picture-paper.png", paper=True)
+            published = [folder / f"{target} as published" for target in ("participants", "population")]
+            write_picture(published, TARGET / "picture-paper.png", paper=True)
         if "reports" in wanted:
             shoot_reports(browser, folder)
         if wanted & {"explorer", "moving"}:
