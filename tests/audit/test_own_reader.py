@@ -32,6 +32,8 @@ MAY_IMPORT = {
     "model/measures": "the names of measures",
     "model/axes": "the words of tables by one place",
     "zoning/cells": "points to H3 cells, which the h3 library decides",
+    "estimate/flat_matrix": "the public calculation that the matrix of a folder is compared with",
+    "release_format/folder": "the rows and zones for that calculation",
     "zoning/hierarchy": "the lookup table that the auditor gives",
     "zoning/spherical_geometry": "the size of a study area, to refuse long lists of cells",
     "read/area": "the study area that the auditor gives",

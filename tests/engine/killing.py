@@ -19,7 +19,7 @@ from odkanon.methods.method_registry import anonymize
 from odkanon.publish import report, save
 from odkanon.publish.report import is_built
 
-FILES = {"classes.csv", "classes.parquet", "zones.geojson"}
+FILES = {"classes.csv", "classes.parquet", "zones.geojson", "matrix.csv", "matrix.parquet"}
 
 
 def check_whole(folder: Path) -> None:

@@ -75,10 +75,10 @@ def check(release: Release, areas: Areas) -> None:
     flows = read_flows(as_saved(release)).between(areas, areas, least=0.0)
     rows = {(row["origin"], row["destination"]): row for row in flows.table.to_pylist()}
     for row in rows.values():
-        assert row["low"] <= row["trips"] + 1e-6
-        assert row["low"] <= row["interval_low"] <= row["trips"] + 1e-6 <= row["interval_high"] + 2e-6
+        assert row["low"] <= row["estimate"] + 1e-6
+        assert row["low"] <= row["interval_low"] <= row["estimate"] + 1e-6 <= row["interval_high"] + 2e-6
         if row["high"] is not None:
-            assert row["trips"] <= row["high"] + 1e-6
+            assert row["estimate"] <= row["high"] + 1e-6
             assert row["interval_high"] <= row["high"]
     for pair, trips in true_flows(od, areas).items():
         assert pair in rows, "every flow that may exist is listed where nothing is left out"
@@ -96,12 +96,12 @@ def test_bounds_hold_and_nothing_is_lost(method: str) -> None:
         check(release, boxes(od, 4))
         saved = as_saved(release)
         every = estimate_between(saved, origin="anywhere", destination="anywhere").table.to_pylist()[0]
-        assert every["trips"] == every["low"] == release.classes.trips.sum()
+        assert every["estimate"] == every["low"] == release.classes.trips.sum()
         resolution = 7
         points = read_flows(saved).tree.points
         cells = CellAreas.around(points.lat, points.lon, resolution)
         flows = read_flows(saved).between(cells, cells, least=0.0)
-        assert abs(sum(flows.table["trips"].to_pylist()) - release.classes.trips.sum()) < 0.01
+        assert abs(sum(flows.table["estimate"].to_pylist()) - release.classes.trips.sum()) < 0.01
 
 
 @given(worlds())
@@ -135,14 +135,14 @@ def test_sums_over_parts_equal_the_whole() -> None:
     fine, coarse = (CellAreas.around(points.lat, points.lon, at) for at in (8, 6))
     parts = reader.between(fine, fine, least=0.0).table.to_pylist()
     whole = {
-        (row["origin"], row["destination"]): row["trips"]
+        (row["origin"], row["destination"]): row["estimate"]
         for row in reader.between(coarse, coarse, least=0.0).table.to_pylist()
     }
     sums: dict[tuple[str, str], float] = {}
     for row in parts:
         cells = np.array([int(row["origin"], 16), int(row["destination"], 16)], dtype=np.uint64)
         origin, destination = (f"{int(cell):x}" for cell in cell_to_parent(cells, 6))
-        sums[origin, destination] = sums.get((origin, destination), 0.0) + row["trips"]
+        sums[origin, destination] = sums.get((origin, destination), 0.0) + row["estimate"]
     for key, trips in sums.items():
         assert trips == pytest.approx(whole.get(key, 0.0), abs=0.01)
 

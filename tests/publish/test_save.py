@@ -33,7 +33,7 @@ from odkanon.model.budget import Budget
 from odkanon.publish import save
 from odkanon.publish.manifests import public_leaves, public_quality
 from odkanon.release_format.contents import at_most_unlisted, classes_table, zones_geojson
-from odkanon.release_format.names import FILES, PAGE, guard_text
+from odkanon.release_format.names import FILES, MATRIX_ZONES, PAGE, guard_text
 from odkanon.release_format.public_rule import public_rule
 from odkanon.release_format.recipe import recipe_path
 from odkanon.release_format.targets import ReleaseTarget, check_private
@@ -63,7 +63,7 @@ def test_the_folder_says_what_may_be_said_and_the_recipe_the_rest(tmp_path: Path
     od = golden_od("turin-3k")
     release = anonymize(od, Rule(trips=10), method=method, **effort(method))
     folder = release.save(tmp_path / "release")
-    assert {path.name for path in folder.iterdir()} - {PAGE} == {*FILES} - {PAGE}
+    assert {path.name for path in folder.iterdir()} - {PAGE} == {*FILES} - {PAGE, MATRIX_ZONES}
     told, recipe = public(folder), read_recipe(folder)
     assert recipe is not None
     assert not PRIVATE & told.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
@@ -19,15 +20,22 @@ from odkanon.audit.release_reader import (
     end_columns,
     finding_on,
     read_json,
+    reporting_damage,
 )
 from odkanon.core.sql import quote_name, quote_text
+from odkanon.estimate.flat_matrix import repeat_matrix
+from odkanon.release_format.folder import open_release
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 AT_CAP = "at_cap"
 """Of nested rows: whether there are at least so many trips."""
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
-PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", "release.json", "datapackage.json", PAGE)
+MATRIX = ("matrix.csv", "matrix.parquet", "matrix_zones.geojson")
+PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", *MATRIX, MANIFEST, "datapackage.json", PAGE)
 """The files of a release."""
+_TOLERANCE, _SMALL = 0.02, 0.06
+_TOLERANCES = {"low": 0.0, "high": 0.0, "interval_low": 1.0, "interval_high": 1.0}
+"""How far the numbers of a matrix may differ between machines, and up to which estimate a flow may be missing."""
 SHARED = ("method", "rule", "published", "statement")
 """Entries of both the public manifest and the steward's recipe."""
 
@@ -47,7 +55,7 @@ def check_files(connection: Connection, release: PublishedRelease) -> list[Findi
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be detected"
         findings.append(finding_on("files", release, text, "note"))
-    findings += _check_columns(connection, release)
+    findings += [*_check_columns(connection, release), *_check_matrix(connection, release)]
     return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
 
 
@@ -63,6 +71,44 @@ def _columns(connection: Connection, release: PublishedRelease) -> list[str]:
     """Return the columns of classes.parquet."""
     scan = f"read_parquet({plain_path(release.folder / 'classes.parquet')}, hive_partitioning=false)"
     return [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
+
+
+def _check_matrix(connection: Connection, release: PublishedRelease) -> list[Finding]:
+    """Compare both files of the matrix with what follows from the rows and zones."""
+    present = [name for name in MATRIX[:2] if (release.folder / name).is_file()]
+    if "matrix" not in release.manifest:
+        text = "{} is in the folder, but release.json describes no matrix"
+        return [finding_on("files", release, text.format(name)) for name in present]
+    with reporting_damage(f"the matrix of {release.name}"):
+        connection.register("repeated_matrix", repeat_matrix(open_release(release.folder), release.folder))
+        differ = [name for name in present if _differs(connection, release.folder / name)]
+    text = "{} does not follow from the published flows and zones"
+    return [finding_on("files", release, text.format(name)) for name in differ]
+
+
+def _differs(connection: Connection, path: Path) -> bool:
+    """Return whether a matrix differs from the repeated one by more than two machines may."""
+    scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
+    if path.name == MATRIX[0]:
+        scan = f"read_csv({plain_path(path)}, header=true, delim=',', quote='\"', escape='\"', all_varchar=true)"
+    names = [row[0] for row in connection.execute("DESCRIBE repeated_matrix").fetchall()]
+    if [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()] != names:
+        return True
+    if path.name == MATRIX[0]:
+        scan = f"(SELECT * REPLACE ({_without_guard(AXES)}) FROM {scan})"
+    apart = " OR ".join(
+        f"TRY_CAST(f.{name} AS DOUBLE) IS NULL <> (r.{name} IS NULL) OR "
+        f"abs(TRY_CAST(f.{name} AS DOUBLE) - r.{name}) > {_TOLERANCES.get(name, _TOLERANCE)} * (1 + abs(r.{name}))"
+        for name in names
+        if name not in AXES
+    )
+    # A flow at the threshold may be listed on one machine only.
+    query = (
+        f"SELECT count(*) FROM {scan} f FULL JOIN repeated_matrix r "
+        f"USING (origin, destination) WHERE CASE WHEN f.low IS NULL THEN r.estimate > {_SMALL} WHEN r.low IS NULL "
+        f"THEN NOT coalesce(TRY_CAST(f.estimate AS DOUBLE) <= {_SMALL}, false) ELSE {apart} END"
+    )
+    return bool(connection.execute(query).fetchall()[0][0])
 
 
 def _check_manifest(release: PublishedRelease) -> list[Finding]:
@@ -139,6 +185,18 @@ def _header(path: Path) -> list[str] | None:
         return None
 
 
+def _without_guard(columns: Iterable[str]) -> str:
+    """Return, in SQL, columns of a CSV file as they were before they were guarded.
+
+    Codes that a spreadsheet would run as formulas are written with an apostrophe in front, as are those that begin with
+    one; likewise after a semicolon or a tab, where some programs begin a cell.
+    """
+    return ", ".join(
+        f"regexp_replace(regexp_replace({quote_name(name)}, '^''', ''), '([;\\t])''', '\\1', 'g') AS {quote_name(name)}"
+        for name in columns
+    )
+
+
 def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
     subject = release.subject
@@ -148,12 +206,7 @@ def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Find
     if _header(path) != names:
         return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
-    # Codes that a spreadsheet would run as formulas are written with an apostrophe in front, as are those that begin
-    # with one; likewise after a semicolon or a tab, where some programs begin a cell.
-    plain = ", ".join(
-        f"regexp_replace(regexp_replace({quote_name(axis)}, '^''', ''), '([;\\t])''', '\\1', 'g') AS {quote_name(axis)}"
-        for axis in (*subject.places, *release.axes)
-    )
+    plain = _without_guard([*subject.places, *release.axes])
     theirs = [*end_columns(subject), *(quote_name(subject.column(name)) for name in release.measures)]
     ours = [f"{column} AS {name}" for column, name in zip(theirs, (*AXES, *release.measures), strict=True)]
     selected = ", ".join([*ours, f"{attribute_sql(release.axes)} AS attributes"])

@@ -77,6 +77,10 @@ class BudgetOf(StrEnum):
     Series of releases:
     --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
     zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.
+    Matrix:
+    --matrix PLACES  The places of matrix.csv: an H3 resolution, or a file of polygons. [default: 7, or the coarser one
+        that has at most 4,000 cells]
+    --matrix-id NAME  With --matrix FILE: the property with the codes of the polygons.
     Computation:
     --engine  In memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]
     --memory-limit SIZE  The memory that DuckDB may use, such as 8GiB.
@@ -113,6 +117,8 @@ def anonymize(
     age_bands: str | None = None,
     after: Path | None = None,
     zones: Path | None = None,
+    matrix: str | None = None,
+    matrix_id: str | None = None,
     engine: EngineName | None = None,
     memory_limit: str | None = None,
     spark_master: str | None = None,
@@ -183,6 +189,8 @@ def anonymize(
         protect_intervals=protect_intervals,
         after=after,
         zones_of=zones,
+        matrix=matrix,
+        matrix_code=matrix_id,
         engine=chosen,
         memory_limit=None if memory_limit is None else parse_bytes(memory_limit),
         spark_master=spark_master,

@@ -26,7 +26,7 @@ LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
 """Decimals of numbers before they are rounded for people: further ones may differ between machines."""
-_PAIRS_AT_ONCE = 1 << 22
+_PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class FlowEstimates:
     Attributes
     ----------
     table : pyarrow.Table
-        ``origin, destination, trips`` (the estimate), ``low, high`` (bounds that hold whatever the truth is; `high` is
+        ``origin, destination, estimate`` (in trips), ``low, high`` (bounds that hold whatever the truth is; `high` is
         missing where the release does not bound what it leaves out), ``interval_low, interval_high`` (which contain
         the number of trips in four of five cases), ``sure`` (the share of the estimate that is sure), and ``weight``
         (an estimate) where the release has weights.
@@ -170,7 +170,7 @@ class ReleaseReader:
         arrays = {
             "origin": pa.array(ends[0], pa.string()),
             "destination": pa.array(ends[1], pa.string()),
-            "trips": trips,
+            "estimate": trips,
             "low": low.astype(np.int64),
             "high": pa.array(np.round(most).astype(np.int64), mask=known),
             "interval_low": np.floor(np.minimum(interval[0], trips)).astype(np.int64),
@@ -233,6 +233,17 @@ def _point_shares(points: SamplePoints, areas: Areas, owners: int) -> Any:
     count = np.maximum(np.bincount(points.owner, minlength=owners), 1)
     return csr_array(
         (1 / count[points.owner[inside]], (points.owner[inside], number[inside])), shape=(owners, len(areas.ids))
+    )
+
+
+def can_estimate(saved: SavedRelease) -> bool:
+    """Return whether a release has flows between two places, of which some are located on each axis."""
+    if saved.subject.place is not None or not len(saved.table):
+        return False
+    return all(
+        any(zone.get("geometry") is not None for zone in saved.axis_features(axis))
+        or cell_nodes(sorted(set(saved.table.column(axis).to_pylist()))) is not None
+        for axis in AXES
     )
 
 

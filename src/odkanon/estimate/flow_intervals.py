@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betainc
 
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Bools, Ints
 from odkanon.zoning.cells import Floats
 
 COVERAGE = 0.8
@@ -13,7 +13,6 @@ PER_TRIP, PER_ROW, PER_SQUARE, WITHIN = 1.6, 0.4, 0.03, 5.0
 """Variance per estimated trip, per squared row that is divided and per squared estimate (see `variance`), and the
 factor for rows divided within one area. Fitted to one survey and checked on others; see docs/accuracy.md."""
 _TAILS = np.linspace(0.0, 1 - COVERAGE, 9)
-_STEPS = 40
 _MOST = 1 << 40
 
 
@@ -54,11 +53,14 @@ def shortest_interval(mean: Floats, spread: Floats) -> tuple[Ints, Ints]:
     size, chance = mean * mean / (spread - mean), mean / spread
     best_low = np.zeros(len(mean), dtype=np.int64)
     best_high = _quantile(size, chance, COVERAGE)
+    # Where even the largest tail ends at 0, every interval begins there.
+    some = np.flatnonzero(_mass_below(np.ones(len(mean), dtype=np.int64), size, chance) < float(_TAILS[-1]))
+    size, chance = size[some], chance[some]
     for tail in _TAILS[1:].tolist():
         low = _quantile(size, chance, tail)
         high = _quantile(size, chance, _mass_below(low, size, chance) + COVERAGE)
-        shorter = high - low < best_high - best_low
-        best_low, best_high = np.where(shorter, low, best_low), np.where(shorter, high, best_high)
+        shorter = some[high - low < best_high[some] - best_low[some]]
+        best_low[shorter], best_high[shorter] = (side[np.isin(some, shorter)] for side in (low, high))
     return best_low, best_high
 
 
@@ -73,13 +75,19 @@ def _quantile(size: Floats, chance: Floats, wanted: Floats | float) -> Ints:
     low = np.full(len(size), -1, dtype=np.int64)
     high = np.full(len(size), 1, dtype=np.int64)
     wanted = np.minimum(np.round(np.broadcast_to(wanted, size.shape), 9), 1 - 1e-9)
-    for _ in range(_STEPS):
-        short = (betainc(size, high + 1.0, chance) < wanted) & (high < _MOST)
-        if not short.any():
-            break
-        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        enough = betainc(size, middle + 1.0, chance) >= wanted
-        low, high = np.where(enough, low, np.maximum(middle, low)), np.where(enough, middle, high)
+
+    def are_short(which: Ints, count: Ints) -> Bools:
+        found: Bools = betainc(size[which], count + 1.0, chance[which]) < wanted[which]
+        return found
+
+    open_ = np.arange(len(size))
+    while len(open_):
+        open_ = open_[are_short(open_, high[open_]) & (high[open_] < _MOST)]
+        low[open_], high[open_] = high[open_], 2 * high[open_]
+    open_ = np.flatnonzero(high - low > 1)
+    while len(open_):
+        middle = (low[open_] + high[open_]) // 2
+        short = are_short(open_, middle)
+        low[open_], high[open_] = np.where(short, middle, low[open_]), np.where(short, high[open_], middle)
+        open_ = open_[high[open_] - low[open_] > 1]
     return np.maximum(high, 0)

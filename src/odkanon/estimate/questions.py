@@ -13,14 +13,14 @@ import pyarrow as pa
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, ReleaseReader, read_flows
 from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, PolygonAreas
-from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
+from odkanon.zoning.cells import MAX_RESOLUTION, cell_to_resolution, is_valid_cell, str_to_cell
 
 if TYPE_CHECKING:
     from odkanon.release_format.folder import SavedRelease
 
 RESOLUTION = 7
 """H3 resolution of flows where no areas are given."""
-MOST_CELLS = 2_000
+MOST_CELLS = 4_000
 """Cells above which a coarser resolution is chosen, if none is given."""
 
 
@@ -43,6 +43,37 @@ def estimate_between(
     return reader.between(ends[0], ends[1], least=0.0)
 
 
+def check_places(onto: Any, code: str | None) -> int | Areas | None:
+    """Return the places that a user gives: a resolution, polygons, or None for the usual cells.
+
+    Parameters
+    ----------
+    onto : int, str, path, GeoDataFrame, Areas or None
+        An H3 resolution, also as text; a file of polygons, or polygons.
+    code : str, optional
+        The column with the codes of polygons.
+    """
+    if isinstance(onto, str) and onto.isdecimal():
+        onto = int(onto)
+    if onto is None or isinstance(onto, int):
+        if code is not None:
+            raise InputError("a column of codes describes polygons; give their file, too")
+        if onto is not None and not 0 <= onto <= MAX_RESOLUTION:
+            raise InputError(f"{onto} is no H3 resolution; give one from 0 to {MAX_RESOLUTION}")
+        return onto
+    if isinstance(onto, str | Path):
+        from odkanon.read.tables.geo_files import read_polygons
+
+        polygons = read_polygons(Path(onto), code)
+        return PolygonAreas(polygons.codes, polygons.shapes)
+    if hasattr(onto, "geometry"):
+        return _areas_of_frame(onto, code)
+    if hasattr(onto, "relation"):
+        areas: Areas = onto
+        return areas
+    raise InputError(f"{type(onto).__name__} is no areas; give an H3 resolution, a file of polygons, or a GeoDataFrame")
+
+
 def read_areas(onto: Any, code: str | None, reader: ReleaseReader) -> Areas:
     """Return areas from what a user gives: a resolution, a file of polygons, or a GeoDataFrame.
 
@@ -55,26 +86,14 @@ def read_areas(onto: Any, code: str | None, reader: ReleaseReader) -> Areas:
     reader : ReleaseReader
         The release, which determines the cells that can have trips.
     """
-    points = reader.tree.points
-    if onto is None:
+    points, places = reader.tree.points, check_places(onto, code)
+    if places is None:
         for resolution in range(RESOLUTION, 0, -1):
             cells = CellAreas.around(points.lat, points.lon, resolution)
             if len(cells.cells) <= MOST_CELLS:
                 return cells
         return CellAreas.around(points.lat, points.lon, 0)
-    if isinstance(onto, int):
-        return CellAreas.around(points.lat, points.lon, onto)
-    if isinstance(onto, str | Path):
-        from odkanon.read.tables.geo_files import read_polygons
-
-        polygons = read_polygons(Path(onto), code)
-        return PolygonAreas(polygons.codes, polygons.shapes)
-    if hasattr(onto, "geometry"):
-        return _areas_of_frame(onto, code)
-    if hasattr(onto, "relation"):
-        areas: Areas = onto
-        return areas
-    raise InputError(f"{type(onto).__name__} is no areas; give an H3 resolution, a file of polygons, or a GeoDataFrame")
+    return CellAreas.around(points.lat, points.lon, places) if isinstance(places, int) else places
 
 
 def _areas_of_frame(frame: Any, code: str | None) -> PolygonAreas:
@@ -141,7 +160,7 @@ def sentence(flows: FlowEstimates) -> str:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> row = {"origin": "A", "destination": "B", "trips": 1850.2, "low": 974, "high": 3208,
+    >>> row = {"origin": "A", "destination": "B", "estimate": 1850.2, "low": 974, "high": 3208,
     ...        "interval_low": 1640, "interval_high": 2070, "sure": 0.5}
     >>> sentence(FlowEstimates(pa.Table.from_pylist([row]), 1850.2))
     'about 1,850 trips (1,640 to 2,070); certainly between 974 and 3,208'
@@ -156,7 +175,7 @@ def sentence(flows: FlowEstimates) -> str:
     )
     if row["low"] == high:
         return f"exactly {high:,} trips"
-    return f"about {_rounded(row['trips'])} trips ({row['interval_low']:,} to {row['interval_high']:,}); {certainly}"
+    return f"about {_rounded(row['estimate'])} trips ({row['interval_low']:,} to {row['interval_high']:,}); {certainly}"
 
 
 def _rounded(trips: float) -> str:

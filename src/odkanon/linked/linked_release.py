@@ -84,11 +84,11 @@ class LinkedReleases:
 
         return tuple(shorthands.cautions_of(self))
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+    def save(self, folder: str | Path, *, force: bool = False, matrix: Any = None) -> Path:
         """Write the releases as one folder, all or nothing; see `odkanon.publish.save.save_linked`."""
         from odkanon.pipeline import shorthands
 
-        return shorthands.save_linked(self, Path(folder), force=force)
+        return shorthands.save_linked(self, Path(folder), force=force, matrix=matrix)
 
     def __repr__(self) -> str:
         published = sum(part.release is not None for part in self.parts)

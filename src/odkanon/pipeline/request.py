@@ -72,6 +72,10 @@ class Request:
     """Use only trips after the period of this earlier release of the same, growing input."""
     zones_of: Path | None = None
     """Use the zones of this earlier release, or the rows of a cascade."""
+    matrix: Any = None
+    """The places of the matrix in the folder: an H3 resolution or a file of polygons; see `odkanon.Release.save`."""
+    matrix_code: str | None = None
+    """The property with the codes of these polygons."""
     engine: EngineName | None = None
     memory_limit: int | None = None
     spark_master: str | None = None

@@ -71,20 +71,22 @@ def publish(
     stage : callable
         Is called with what happens next, for progress.
     """
+    from odkanon.estimate.questions import check_places
     from odkanon.publish.save import save_linked, save_release
     from odkanon.release_format.targets import ReleaseTarget
 
     ReleaseTarget(folder, force=force, linked=bool(request.segments)).check()
+    matrix = check_places(request.matrix, request.matrix_code)
     result = run(request, stage=stage)
     if isinstance(result, LinkedReleases):
         stage(f"writing {folder}")
-        save_linked(result, folder, force=force, command=command)
+        save_linked(result, folder, force=force, matrix=matrix, command=command)
         return result
     if result.refusal is None and not request.by and request.place is None:
         stage("computing what any release of this input could reach at best")
         _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
-    save_release(result, folder, force=force, command=command)
+    save_release(result, folder, force=force, matrix=matrix, command=command)
     return result
 
 

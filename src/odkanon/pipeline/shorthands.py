@@ -45,18 +45,18 @@ def estimate(release: Release, question: dict[str, Any]) -> FlowEstimates:
     return as_saved(release).estimate(**question)
 
 
-def save(release: Release, folder: Path, *, force: bool) -> Path:
+def save(release: Release, folder: Path, **options: Any) -> Path:
     """Write a release; see `odkanon.publish.save.save_release`."""
     from odkanon.publish.save import save_release
 
-    return save_release(release, folder, force=force)
+    return save_release(release, folder, **options)
 
 
-def save_linked(linked: LinkedReleases, folder: Path, *, force: bool) -> Path:
+def save_linked(linked: LinkedReleases, folder: Path, **options: Any) -> Path:
     """Write releases that are safe side by side; see `odkanon.publish.save.save_linked`."""
     from odkanon.publish.save import save_linked
 
-    return save_linked(linked, folder, force=force)
+    return save_linked(linked, folder, **options)
 
 
 def linked_html(linked: LinkedReleases) -> str:

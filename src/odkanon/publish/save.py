@@ -13,6 +13,7 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import write_text
 from odkanon.core.sql import connect, write_csv
 from odkanon.errors import RefusedError
+from odkanon.estimate.flat_matrix import write_matrix
 from odkanon.linked import LinkedReleases
 from odkanon.linked.linked_release import Part
 from odkanon.methods.method_registry import words_for
@@ -51,28 +52,32 @@ def save_release(
     folder: Path,
     *,
     force: bool = False,
+    matrix: Any = None,
     source: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a release as a folder that can be published, and its recipe beside it, all or nothing.
 
-    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``release.json``, ``datapackage.json`` and,
-    if the page was built, ``report.html``. They are written into a hidden folder beside the target, read back and
-    compared, and then moved into place: a killed run leaves the earlier release, the new one, or none.
-    ``NAME.recipe.json`` beside the folder ``NAME`` is for the steward of the data: exact numbers, and what was read
-    and how.
+    The files are ``classes.csv``, ``classes.parquet``, ``zones.geojson``, ``matrix.csv``, ``matrix.parquet``,
+    ``release.json``, ``datapackage.json`` and, if the page was built, ``report.html``. They are written into a hidden
+    folder beside the target, read back and compared, and then moved into place: a killed run leaves the earlier
+    release, the new one, or none. ``NAME.recipe.json`` beside the folder ``NAME`` is for the steward of the data: exact
+    numbers, and what was read and how.
 
     Parameters
     ----------
     force : bool
         Replace an earlier release. A folder with anything else in it is never replaced.
+    matrix : int, path or GeoDataFrame, optional
+        The places of ``matrix.csv``; see `odkanon.estimate.flat_matrix`. By default cells of resolution 7, or of a
+        coarser one where these would be more than 4,000.
     source, command : mapping, optional
         What was read and how, and the options of the command, for the recipe.
     """
     if release.refusal:
         raise RefusedError.nothing_publishable(release.refusal)
     with ReleaseTarget(folder, force=force).replaced() as (made, recipe):
-        write_public(release, made, folder.name)
+        write_public(release, made, folder.name, matrix)
         digest, read = sha256(made / MANIFEST), _source(release.input.source, source)
         content = make_recipe(folder, _account(release, made), digest=digest, source=read, command=command)
         write_json(recipe, content, indent=2)
@@ -84,6 +89,7 @@ def save_linked(
     folder: Path,
     *,
     force: bool = False,
+    matrix: Any = None,
     source: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -106,7 +112,7 @@ def save_linked(
         releases = {WHOLE: linked.whole}
         releases |= {name: part.release for name, part in segments.items() if part.release is not None}
         for name, release in releases.items():
-            write_public(release, made / name, name)
+            write_public(release, made / name, name, matrix)
         listed = {name: (part.dimension, part.segment) for name, part in segments.items()}
         write_json(made / INDEX, make_index(linked.whole, listed, made), indent=2)
         accounts = {name: _account(release, made / name) for name, release in releases.items()}
@@ -116,7 +122,7 @@ def save_linked(
     return folder
 
 
-def write_public(release: Release, folder: Path, name: str) -> None:
+def write_public(release: Release, folder: Path, name: str, matrix: Any = None) -> None:
     """Write the public files of a release into a folder, and verify what was written."""
     folder.mkdir(exist_ok=True)
     table, zones, manifest = classes_table(release), zones_geojson(release), public_manifest(release)
@@ -124,6 +130,8 @@ def write_public(release: Release, folder: Path, name: str) -> None:
     with closing(connect()) as connection:
         write_csv(guard_text(table), folder / CSV, connection)
         write_json(folder / ZONES, zones, indent=None)
+        estimated = write_matrix(SavedRelease(name, manifest, zones["features"], table), folder, matrix, connection)
+        manifest = manifest if estimated is None else {**manifest, "matrix": estimated}
         written = {**manifest, "files": public_digests(folder)}
         write_json(folder / MANIFEST, written, indent=2)
         verify_written(release, manifest, folder, connection)

@@ -17,13 +17,25 @@ from typing import Any
 
 from odkanon.model.axes import Subject
 from odkanon.model.measures import AT_CAP, DISTINCT
-from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
+from odkanon.release_format.names import (
+    CSV,
+    MANIFEST,
+    MATRIX,
+    MATRIX_PARQUET,
+    MATRIX_ZONES,
+    PARQUET,
+    ZONES,
+    sha256,
+)
 from odkanon.zoning.spherical_geometry import list_polygons
 
 RESOURCES: dict[str, tuple[str, str, str, str]] = {
     CSV: ("flows", "csv", "text/csv", "Flows between zones"),
     PARQUET: ("flows-parquet", "parquet", "application/vnd.apache.parquet", "The same flows as Parquet"),
     ZONES: ("zones", "geojson", "application/geo+json", "Zones, with their outlines"),
+    MATRIX: ("matrix", "csv", "text/csv", "Estimated flows between places, with bounds"),
+    MATRIX_PARQUET: ("matrix-parquet", "parquet", "application/vnd.apache.parquet", "The same estimates as Parquet"),
+    MATRIX_ZONES: ("matrix-zones", "geojson", "application/geo+json", "The places of the matrix"),
     MANIFEST: ("account", "json", "application/json", "What was asked, published and left out"),
 }
 """Name, format, media type and title of each described file. The page is left out: it can be rebuilt at any time."""
@@ -47,6 +59,19 @@ _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
     AT_CAP: ("boolean", AT_CAP_MEANING[0].upper() + AT_CAP_MEANING[1:]),
 }
 """What columns mean where rows lie in each other."""
+
+MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
+    "origin": ("string", "Place where the trips start"),
+    "destination": ("string", "Place where the trips end"),
+    "estimate": ("number", "Estimated trips, computed from the published flows alone"),
+    "low": ("integer", "There are certainly at least so many of the published trips"),
+    "high": ("integer", "There are certainly no more trips; empty where the release does not bound what is left out"),
+    "interval_low": ("integer", "Lower end of an interval that contains the number of trips in four of five cases"),
+    "interval_high": ("integer", "Upper end of that interval"),
+    "sure": ("number", "Share of the estimate that is sure: low divided by estimate"),
+    "weight": ("number", "Estimated sum of the weights of these trips"),
+}
+"""What the columns of the matrix mean."""
 
 _ATTRIBUTE = ("string", "What kind of trips; any where that was given up")
 _PLACE = ("string", "Zone of the trips; an id of zones.geojson")
@@ -107,8 +132,15 @@ def describe_package(
     """
     rule, subject = manifest["rule"], Subject.from_dict(manifest)
     meanings = describe_columns(subject, columns)
+    matrix = {name: meaning for name, meaning in MATRIX_COLUMNS.items() if name != "weight" or name in columns}
     described = [
-        _resource(file, *files[file], subject=subject, columns=meanings, rule=rule)
+        _resource(
+            file,
+            *files[file],
+            subject=subject,
+            columns=matrix if file == MATRIX else meanings,
+            rule={} if file == MATRIX else rule,
+        )
         for file in RESOURCES
         if file in files
     ]
@@ -132,7 +164,8 @@ def describe_package(
 
 def size_and_digest(folder: Path) -> dict[str, tuple[int, str]]:
     """Return the size in bytes and the SHA-256 of each file that a package describes."""
-    return {file: ((folder / file).stat().st_size, sha256(folder / file)) for file in RESOURCES}
+    present = [file for file in RESOURCES if (folder / file).exists()]
+    return {file: ((folder / file).stat().st_size, sha256(folder / file)) for file in present}
 
 
 def _slug(name: str) -> str:
@@ -171,7 +204,7 @@ def _resource(
 
 
 def _field(column: str, field_type: str, meaning: str, rule: Mapping[str, Any]) -> dict[str, Any]:
-    constraints: dict[str, Any] = {"required": True}
+    constraints: dict[str, Any] = {"required": column != "high"}
     # Thresholds on weight are left out: they were rounded to decimals.
     if field_type == "integer" and column in rule:
         constraints["minimum"] = rule[column]

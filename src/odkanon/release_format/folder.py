@@ -173,7 +173,7 @@ class SavedRelease:
         ----------
         onto : int, path or GeoDataFrame, optional
             The areas: an H3 resolution, a file of polygons, or polygons. By default cells of resolution 7, or of a
-            coarser one where these would be more than 2,000.
+            coarser one where these would be more than 4,000.
         code : str, optional
             The column with the codes of polygons.
         origin, destination : str or geometry, optional
@@ -190,7 +190,7 @@ class SavedRelease:
         ...     saved = open_release(release.save(Path(folder) / "release"))
         >>> flows = saved.estimate(onto=6)
         >>> flows.table.column_names[:5]
-        ['origin', 'destination', 'trips', 'low', 'high']
+        ['origin', 'destination', 'estimate', 'low', 'high']
         """
         from odkanon.estimate.questions import estimate_between
 

@@ -22,7 +22,9 @@ MANIFEST, PARQUET, CSV, ZONES, PACKAGE, PAGE = (
     "datapackage.json",
     "report.html",
 )
-FILES = (CSV, PARQUET, ZONES, MANIFEST, PACKAGE, PAGE)
+MATRIX, MATRIX_PARQUET, MATRIX_ZONES = "matrix.csv", "matrix.parquet", "matrix_zones.geojson"
+"""Estimates between places, and the places where they are polygons."""
+FILES = (CSV, PARQUET, ZONES, MATRIX, MATRIX_PARQUET, MATRIX_ZONES, MANIFEST, PACKAGE, PAGE)
 INDEX = "index.json"
 """The manifest of a folder of linked releases, which holds a folder for each."""
 WHOLE = "whole"
@@ -90,4 +92,5 @@ def sha256(path: Path) -> str:
 
 def public_digests(folder: Path) -> dict[str, str]:
     """Return the digests of the files that a manifest lists."""
-    return {name: sha256(folder / name) for name in (CSV, PARQUET, ZONES)}
+    names = (CSV, PARQUET, ZONES, MATRIX, MATRIX_PARQUET, MATRIX_ZONES)
+    return {name: sha256(folder / name) for name in names if (folder / name).exists()}
