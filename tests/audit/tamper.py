@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from odkanon.estimate.flat_matrix import write_matrix
+from odkanon.release_format.folder import open_release
 from odkanon.release_format.recipe import recipe_path
 
 Rows = list[dict[str, Any]]
@@ -39,7 +41,7 @@ def sign_again(folder: Path) -> None:
     """Make digests match the files, as a careful forger would."""
     digests = {
         name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in ("classes.csv", "classes.parquet", "zones.geojson")
+        for name in ("classes.csv", "classes.parquet", "zones.geojson", "matrix.csv", "matrix.parquet")
     }
     edit_json(folder / "release.json", lambda content: content.update(files=digests))
     if recipe_path(folder).is_file():
@@ -73,6 +75,8 @@ def settle_accounts(folder: Path) -> None:
     edit_json(folder / "zones.geojson", of_zones)
     edit_json(folder / "release.json", of_release)
     edit_json(recipe_path(folder), lambda content: of_release(content["about"]))
+    matrix = write_matrix(open_release(folder), folder)
+    edit_json(folder / "release.json", lambda content: content.update(matrix=matrix))
     sign_again(folder)
 
 

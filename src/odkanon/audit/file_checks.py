@@ -90,14 +90,17 @@ def _differs(connection: Connection, path: Path) -> bool:
     """Return whether a matrix differs from the repeated one by more than two machines may."""
     scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     if path.name == MATRIX[0]:
-        scan = f"read_csv({plain_path(path)}, header=true, delim=',', quote='\"', escape='\"', all_varchar=true)"
+        scan = (
+            f"read_csv({plain_path(path)}, header=true, delim=',', quote='\"', escape='\"', all_varchar=true, "
+            "hive_partitioning=false)"
+        )
     names = [row[0] for row in connection.execute("DESCRIBE repeated_matrix").fetchall()]
     if [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()] != names:
         return True
     if path.name == MATRIX[0]:
         scan = f"(SELECT * REPLACE ({_without_guard(AXES)}) FROM {scan})"
     apart = " OR ".join(
-        f"TRY_CAST(f.{name} AS DOUBLE) IS NULL <> (r.{name} IS NULL) OR "
+        f"(TRY_CAST(f.{name} AS DOUBLE) IS NULL) <> (r.{name} IS NULL) OR "
         f"abs(TRY_CAST(f.{name} AS DOUBLE) - r.{name}) > {_TOLERANCES.get(name, _TOLERANCE)} * (1 + abs(r.{name}))"
         for name in names
         if name not in AXES
