@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from cli.runner import odkanon
 from odkanon import InputError, InputSpec, anonymize, audit_releases, make_survey
 from worlds.people import findings
 
@@ -73,3 +74,31 @@ def test_a_row_that_was_changed_is_found_without_naming_the_trips(shelf: Path) -
         "its count was changed" in each.message or "only" in each.message
         for each in findings(audit_releases([shelf]), "recount")
     )
+
+
+def test_several_files_of_trips_and_the_recipe_alone(tmp_path: Path) -> None:
+    survey = make_survey().slice(0, 12_000)
+    parts = [tmp_path / f"part-{at}.parquet" for at in (1, 2)]
+    for at, path in enumerate(parts):
+        pyarrow.parquet.write_table(survey.slice(6_000 * at, 6_000), path)
+    made = ["--resolution", "8", "--protect", "participants", "--protect", "persons", "--where", "hour < 20"]
+    assert odkanon("anonymize", *parts, "-o", "whole", *made, cwd=tmp_path).returncode == 0
+    assert odkanon("anonymize", "part-*.parquet", "-o", "pattern", *made, cwd=tmp_path).returncode == 0
+    reading = ("--resolution", "8", "--where", "hour < 20")
+    several = [word for path in parts for word in ("--trips", path)]
+    for command in (("audit", "whole", *several), ("audit", "whole", "--trips", "part-*.parquet")):
+        done = odkanon(*command, *reading, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "recount" in done.stdout
+    for recipe in ("whole.recipe.json", "pattern.recipe.json"):
+        done = odkanon("audit", recipe, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "recount" in done.stdout
+        assert "not found" not in done.stdout
+    done = odkanon("explain", "whole", *several, *reading, "-o", "lost.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    few = odkanon("audit", "whole", "--trips", parts[0], *reading, cwd=tmp_path)
+    assert few.returncode == 1  # half of the trips are not those of the release
+    pyarrow.parquet.write_table(survey.slice(6_000, 5_000), parts[1])
+    changed = odkanon("audit", "whole.recipe.json", cwd=tmp_path)
+    assert changed.returncode == 1

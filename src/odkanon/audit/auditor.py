@@ -24,7 +24,7 @@ from odkanon.audit.differences import find_breakdowns, find_total_leaks
 from odkanon.audit.equation_systems import make_system
 from odkanon.audit.file_checks import INDEX, check_files, check_index
 from odkanon.audit.findings import Finding, ReleaseComparison, Report
-from odkanon.audit.folder_audit import audit_folder, releases_in
+from odkanon.audit.folder_audit import audit_folder, audit_recipes, releases_in
 from odkanon.audit.pairwise_checks import ReleaseComparer, clusters_of
 from odkanon.audit.published_counts import compare_numbers
 from odkanon.audit.recount import recount
@@ -43,6 +43,7 @@ from odkanon.errors import (
     UnknownNameError,
     UnreadableFileError,
 )
+from odkanon.release_format.names import RECIPE_SUFFIX
 from odkanon.zoning.hierarchy import Hierarchy
 
 MAX_NAME = 255
@@ -73,7 +74,7 @@ def audit_releases(
     ----------
     folders : sequence of path
         Releases, folders of linked segments, or bare tables ``origin, destination, trips``; or one folder that has
-        releases in it: each is then compared with the trips that its recipe names.
+        releases in it, or recipes: each is then compared with the trips that its recipe names.
     trips : TripsSource or path, optional
         The trips that the releases were made from; with a folder of releases, a folder in which to look for them.
         Every flow is then counted again, and releases are compared by the trips that they share.
@@ -116,6 +117,9 @@ def audit_releases(
         raise OptionConflictError.between(
             "cumulative", "disjoint", "releases cannot contain each other and be disjoint"
         )
+    if all(str(each).endswith(RECIPE_SUFFIX) for each in folders) and trips is None:
+        options = {"cumulative": cumulative, "disjoint": disjoint, "k": k, "least": least}
+        return audit_recipes([Path(each) for each in folders], **options)
     if len(folders) == 1 and releases_in(Path(folders[0])):
         return _audit_folder(Path(folders[0]), trips, cumulative=cumulative, disjoint=disjoint, k=k, least=least)
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least, root=root)

@@ -1,10 +1,11 @@
-"""The audit of a folder of releases: recipes name the trips that each was made from, and how they were read."""
+"""The audit of a folder of releases or of recipes, which name the trips of each release and how they were read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from odkanon.audit.findings import Finding, Report
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec, recipe_folder, spec_from_recipe
 from odkanon.release_format.names import INDEX, MANIFEST, sha256
-from odkanon.release_format.recipe import read_recipe
+from odkanon.release_format.recipe import described_folder, read_recipe
 
 BETWEEN_RELEASES = ("relation", "difference", "absence")
 """The checks that compare releases."""
@@ -64,12 +65,17 @@ def _find_trips(recipe: dict[str, Any], beside: Path, places: Sequence[Path], di
     folder = recipe_folder(recipe, beside)
     for start in (folder, *places):
         paths = [start / (name if start == folder else Path(name).name) for name in named]
-        if all(path.is_file() for path in paths) and (len(paths) > 1 or _digest(paths[0], digests) == digest):
+        several = len(paths) > 1 or has_magic(named[0])
+        if all(map(_is_there, paths)) and (several or _digest(paths[0], digests) == digest):
             return SharedTrips(_spec(recipe, beside, paths), None)
     for path in (path for place in places for path in sorted(place.iterdir()) if path.is_file()):
         if _digest(path, digests) == digest:  # renamed
             return SharedTrips(_spec(recipe, beside, [path]), None)
     return SharedTrips(None, ", ".join(named))
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_file() or (has_magic(str(path)) and bool(glob(str(path), recursive=True)))
 
 
 def _digest(path: Path, digests: dict[Path, str]) -> str:
@@ -98,15 +104,27 @@ def audit_folder(folder: Path, places: Sequence[Path] = (), **options: Any) -> R
     **options
         ``cumulative``, ``disjoint``, ``k`` and ``least``; see `odkanon.audit_releases`.
     """
+    return _audit_groups(releases_in(folder), places, folder, options)
+
+
+def audit_recipes(recipes: Sequence[Path], **options: Any) -> Report:
+    """Audit the releases of some recipes, each with the trips that its recipe names; see `audit_folder`."""
+    return _audit_groups([described_folder(path) for path in recipes], (), None, options)
+
+
+def _audit_groups(
+    releases: Sequence[Path], places: Sequence[Path], root: Path | None, options: dict[str, Any]
+) -> Report:
+    """Audit releases by the trips that their recipes name, named by their paths from a folder or on their own."""
     from odkanon.audit.auditor import audit_releases
 
     related = {name: options.pop(name) for name in ("cumulative", "disjoint") if options.get(name)}
-    groups = group_by_trips(releases_in(folder), places)
+    groups = group_by_trips(releases, places)
     parts: list[Report] = []
     findings: list[Finding] = []
     for group in groups:
         several = related if len(group.folders) > 1 else {}
-        parts.append(audit_releases(group.folders, trips=group.spec, root=folder, **several, **options))
+        parts.append(audit_releases(group.folders, trips=group.spec, root=root, **several, **options))
         if group.spec is None:
             text = "the trips behind it were not found, so its rows were not counted again"
             text += f"; looked for {group.wanted}" if group.wanted else ""
@@ -114,7 +132,7 @@ def audit_folder(folder: Path, places: Sequence[Path] = (), **options: Any) -> R
     findings += [each for part in parts for each in part.findings]
     compared = [each for part in parts for each in part.compared]
     if len(groups) > 1:
-        joint = audit_releases([each for group in groups for each in group.folders], root=folder, **related)
+        joint = audit_releases([each for group in groups for each in group.folders], root=root, **related)
         home = {name: at for at, part in enumerate(parts) for name in part.releases}
         findings += [
             each

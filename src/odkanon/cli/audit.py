@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @command(
     """
-    releases: RELEASE...  Folders of releases or of segments; or tables with origin, destination, trips; or one folder
-        with releases in it.
-    --trips FILE  The trips behind the releases, to recount every flow. Of a folder with releases, the recipes name
-        them; if they were moved, the folder where they are.
+    releases: RELEASE...  Folders of releases or of segments; tables with origin, destination, trips; one folder with
+        releases in it; or recipes (NAME.recipe.json), which name the trips and how to read them.
+    --trips FILE  The trips behind the releases, to recount every flow; a file, a folder or a pattern. Repeatable. Of a
+        folder with releases, the recipes name them; if they were moved, the folder where they are.
     --output -o FILE  Write all findings as JSON; an earlier report is replaced.
     --cumulative  Each release contains the trips of all smaller ones, as in a growing series.
     --disjoint  Releases without information on how they are related share no trips.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def audit(
     how: InputOptions,
     releases: list[Path],
-    trips: Path | None = None,
+    trips: list[Path] = [],  # noqa: B006 - typer copies it
     output: Path | None = None,
     cumulative: bool = False,
     disjoint: bool = False,
@@ -62,6 +62,8 @@ def audit(
 
     `odkanon audit everyone women men --trips survey.parquet -o audit.json`
 
+    `odkanon audit release.recipe.json`
+
     `odkanon audit releases/`
 
     `odkanon audit flows.csv --k 10`
@@ -74,12 +76,12 @@ def audit(
     if output is not None:
         check_files(output, force=force or _is_report(output))
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
-    reading = how(trips)
+    reading = how(trips or None)
     with stages() as stage:
         stage(f"checking {format_count(len(releases), 'releases')}")
         report = run(
             releases,
-            trips=None if trips is None else reading,
+            trips=reading if trips else None,
             hierarchy=reading.tree,
             cumulative=cumulative,
             disjoint=disjoint,

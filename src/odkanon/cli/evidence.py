@@ -17,7 +17,7 @@ from odkanon.errors import InputError, UnreadableFileError
 @command(
     """
     release: RELEASE  Folder of a release.
-    --trips FILE  The trips behind it; give the same reading options.
+    --trips FILE  The trips behind it; give the same reading options. Repeatable.
     --output -o OUT  Write OUT.html and OUT.json, outside the release.
     --earlier RELEASE  An earlier release of the same trips. Repeatable.
     --policy FILE  The policy of your organisation; see `odkanon check --template`.
@@ -28,7 +28,7 @@ from odkanon.errors import InputError, UnreadableFileError
 def evidence(
     how: InputOptions,
     release: Path,
-    trips: Path,
+    trips: list[Path],
     output: Path,
     earlier: list[Path] | None = None,
     policy: Path | None = None,

@@ -12,7 +12,7 @@ from odkanon.errors import InputError
 @command(
     """
     release: RELEASE  Folder of a release.
-    --trips FILE  The trips behind the release; give the same reading options.
+    --trips FILE  The trips behind the release; give the same reading options. Repeatable.
     --output -o FILE  The page (.html), outside the release.
     --km KM  The side of the squares on which flows are compared.
     --onto FILE  Compare flows between these polygons instead, with codes in --id.
@@ -22,7 +22,7 @@ from odkanon.errors import InputError
 def explain(
     how: InputOptions,
     release: Path,
-    trips: Path,
+    trips: list[Path],
     output: Path,
     km: float = 2.0,
     onto: Path | None = None,
@@ -53,7 +53,7 @@ def explain(
     code = how.values["zone_id"] if onto is not None else None
     spec = how(trips) if how.values["zoning"] is not None else how(trips, zone_id=None)
     with stages() as stage:
-        stage(f"comparing {release} with {trips}")
+        stage(f"comparing {release} with {spec.name}")
         loss = explain_release(release, spec, km=km, onto=onto, id_column=code)
         write_whole(output, loss.to_html())
         with whole_file(table) as partial:

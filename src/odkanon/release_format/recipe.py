@@ -16,7 +16,7 @@ from odkanon.core.atomic_write import pending
 from odkanon.core.parsing import parse_json
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.release_format.folder import SavedRelease, open_release
-from odkanon.release_format.names import INDEX, MANIFEST, PACKAGE, PAGE, sha256
+from odkanon.release_format.names import INDEX, MANIFEST, PACKAGE, PAGE, RECIPE_SUFFIX, sha256
 
 FORMAT = 1
 _PACKAGES = ("duckdb", "h3", "h3ronpy", "numpy", "pyarrow")
@@ -28,7 +28,12 @@ _COMPARED = ("method", "rule", "parameters", "input", "published", "suppressed")
 def recipe_path(folder: Path) -> Path:
     """Return where the recipe of a release folder is: ``NAME.recipe.json`` beside the folder ``NAME``."""
     folder = folder.absolute()
-    return folder.with_name(f"{folder.name}.recipe.json")
+    return folder.with_name(f"{folder.name}{RECIPE_SUFFIX}")
+
+
+def described_folder(recipe: Path) -> Path:
+    """Return the release folder that a recipe describes, from the name of its file."""
+    return recipe.with_name(recipe.name.removesuffix(RECIPE_SUFFIX))
 
 
 def make_recipe(
