@@ -12,6 +12,7 @@ from cli.runner import odkanon, output
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 WITHIN = ("--within", ",".join(CENTRAL_CELLS))
+PARTICIPANTS = ("--protect", "participants", "--method", "odkanon")
 BOTH = ("--protect", "participants", "--protect", "persons")
 
 
@@ -33,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_participants_alone_leave_flows_of_few_persons(survey: Path, tmp_path: Path) -> None:
-    made = odkanon("anonymize", survey, "-o", tmp_path / "r", *WITHIN)
+    made = odkanon("anonymize", survey, "-o", tmp_path / "r", *PARTICIPANTS, *WITHIN)
     assert "Protect persons as well to rule that out" in output(made)
     done = odkanon("audit", tmp_path / "r", "--trips", survey, *WITHIN, "-o", tmp_path / "audit.json")
     assert done.returncode == 1
@@ -55,8 +56,8 @@ def test_participants_and_persons_are_clean(survey: Path, tmp_path: Path) -> Non
 
 
 def test_separate_segments_can_be_subtracted_and_linked_segments_cannot(survey: Path, tmp_path: Path) -> None:
-    odkanon("anonymize", survey, "-o", tmp_path / "everyone", *WITHIN)
-    odkanon("anonymize", survey, "-o", tmp_path / "women", *WITHIN, "--where", 'sex == "Woman"')
+    odkanon("anonymize", survey, "-o", tmp_path / "everyone", *PARTICIPANTS, *WITHIN)
+    odkanon("anonymize", survey, "-o", tmp_path / "women", *PARTICIPANTS, *WITHIN, "--where", 'sex == "Woman"')
     done = odkanon("audit", tmp_path / "everyone", tmp_path / "women")
     assert done.returncode == 1
     assert "of somebody else" in output(done)

@@ -76,10 +76,11 @@ def test_demo(tmp_path: Path) -> None:
 def test_lookup_hierarchy(tmp_path: Path) -> None:
     (tmp_path / "zones.csv").write_text("commune,department\na,X\nb,X\nc,Y\nd,Y\n")
     (tmp_path / "trips.csv").write_text("origin,destination,person\n" + "a,c,1\nb,d,2\na,d,3\n" * 4)
-    done = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out", "--hierarchy", tmp_path / "zones.csv")
+    options = ["--hierarchy", tmp_path / "zones.csv", "--protect", "participants", "--method", "odkanon"]
+    done = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "out", *options)
     assert done.returncode == 0, done
     assert (tmp_path / "out/classes.csv").read_text() == "origin,destination,trips,persons\nX,Y,12,3\n"
-    zones = ("--hierarchy", tmp_path / "zones.csv", "--at-level")
+    zones = (*options[:4], "--at-level")
     at = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "at", *zones, "department")
     assert at.returncode == 0, at
     assert told(tmp_path / "at")["method"] == "oigh"

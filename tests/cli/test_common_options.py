@@ -116,8 +116,8 @@ def test_every_command_has_them_and_tells_its_exit_codes() -> None:
 def test_help_begins_with_what_most_people_need() -> None:
     text = odkanon("anonymize", "--help").stdout
     first = text[text.index("─ Options ─") :].split("╰")[0]
-    expected = ["--k", "--protect", "--output", "--method", "--budget", "--segment", "--by", "--force"]
-    expected += ["--resolution", "--column", "--where", "--within", "--hierarchy", "--help"]
+    expected = ["--k", "--protect", "--output", "--method", "--by", "--force", "--resolution", "--column", "--where"]
+    expected += ["--zoning", "--id", "--parent", "--help"]
     assert [word for line in first.splitlines() for word in line.split()[:4] if word.startswith("--")] == expected
     assert "anonymize --help-all" in text
     assert "─ Method ─" not in text

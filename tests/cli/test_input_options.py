@@ -104,7 +104,7 @@ def test_segments_by_hour_say_which_clock_they_are_on(tmp_path: Path) -> None:
     [
         (["--k", "1"], "k = 1 protects nobody"),
         (
-            ["--k", "4", "--protect", "population"],
+            ["--k", "4", "--protect", "population", "--method", "odkanon"],
             "the rule counts the population only, and 1 of 2 flows have fewer than 4 trips (the smallest has 2)",
         ),
         (["--k", "4"], None),

@@ -82,7 +82,7 @@ def test_the_zones_of_an_earlier_release_from_another_folder(folder: Path, monke
 
 
 def test_what_differs_is_said(folder: Path) -> None:
-    run("anonymize", "january.parquet", "-o", "january", "--resolution", 6)
+    run("anonymize", "january.parquet", "-o", "january", "--resolution", 6, "--method", "odkanon")
     before = recipe("january")
     done = odkanon("rerun", "january", "--input", "february.parquet", "-o", "february", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -72,8 +72,11 @@ def test_every_kind_of_input_gives_the_same_rows(path: Path, release: Release) -
 
 
 def test_what_the_terminal_cautions_about_is_a_warning_and_in_the_repr() -> None:
-    with pytest.warns(ReleaseWarning, match="fewer than 10 different persons"):
-        release = anonymize(SURVEY, resolution=COARSE)
+    with pytest.warns(
+        ReleaseWarning,
+        match="of one person. Protect persons as well .*: 100.0% of the trips would .* instead of 99.9%",
+    ):
+        release = anonymize(SURVEY, resolution=COARSE, protect="participants")
     assert "1 caution)" in repr(release)
     assert len(release.cautions) == 1
     with pytest.warns(ReleaseWarning, match="k = 1 protects nobody"):
@@ -98,7 +101,7 @@ def test_a_cube_has_its_attribute_as_a_column() -> None:
 
 def test_weights_are_in_their_own_unit(release: Release) -> None:
     published = float(release.to_pandas()["weight"].sum())
-    assert 0.5 * sum(SURVEY["weight"].to_pylist()) < published <= sum(SURVEY["weight"].to_pylist())
+    assert 0.5 * sum(SURVEY["weight"].to_pylist()) < published < 1.001 * sum(SURVEY["weight"].to_pylist())
 
 
 def test_conversions_agree(release: Release, tmp_path: Path) -> None:
@@ -108,13 +111,14 @@ def test_conversions_agree(release: Release, tmp_path: Path) -> None:
     assert matrix.values.sum() == table["trips"].sum()
     zones = release.to_geopandas()
     assert set(zones.loc[zones["axis"] == "origin", "id"]) == set(table["origin"])
-    assert zones.geometry.is_valid.all()
+    assert zones.geometry.dropna().is_valid.all()
     assert zones.crs.to_epsg() == 4326
     saved = open_release(release.save(tmp_path / "release"))
     assert saved.table.equals(release.to_arrow())
 
 
-def test_each_trip_is_located_in_the_flow_that_counts_it(release: Release) -> None:
+def test_each_trip_is_located_in_the_flow_that_counts_it() -> None:
+    release = anonymize(SURVEY, protect=["trips", "persons"], resolution=COARSE, method="odkanon")
     found = release.locate(SURVEY.to_pandas()).to_pandas()
     assert len(found) == SURVEY.num_rows
     flows = release.to_pandas()

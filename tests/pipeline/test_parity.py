@@ -11,10 +11,14 @@ SPELT_OTHERWISE = {
     "column": "columns",
     "read_as": "kind",
     "boundaries": "outlines",
+    "id": "zone_id",
+    "parent": "zone_parents",
 }
-"""Options whose argument has another name: a table of columns, the content of a table, outlines of any kind."""
+"""Options whose argument has another name: a table of columns, the content of a table, outlines of any kind, and
+names that are too general without ``--zoning`` beside them."""
 
-ONLY_ON_THE_TERMINAL = {"output", "force", "config", "json", "quiet", "help", "help_all"}
+ONLY_ON_THE_TERMINAL = {"output", "force", "config", "json", "quiet", "help", "help_all", "matrix", "matrix_id"}
+"""What is about the folder is an argument of `odkanon.Release.save`."""
 ONLY_IN_PYTHON = {"source", "rule", "parameters"}
 """The input is an argument of the command, too; a complete rule and parameters of foreign methods are objects."""
 

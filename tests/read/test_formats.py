@@ -109,7 +109,8 @@ def test_bad_porto_tracks_are_counted(tmp_path: Path) -> None:
 
 def test_porto_through_the_command_with_a_filter_on_its_own_columns(tmp_path: Path) -> None:
     path = porto(tmp_path, *[("False", TRACK)] * 30)
-    done = odkanon("anonymize", path, "-o", tmp_path / "out", "--where", 'TAXI_ID != "20002"', "--k", 5)
+    options = ("--where", 'TAXI_ID != "20002"', "--k", 5, "--protect", "participants")
+    done = odkanon("anonymize", path, "-o", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
     assert "rejected 10 rows not matched by the filter" in output(done)
 
@@ -123,7 +124,7 @@ def test_taxi_zones_come_with_a_lookup_table(tmp_path: Path) -> None:
     (tmp_path / "zones.csv").write_text("LocationID,Borough\n161,Manhattan\n141,Manhattan\n7,Queens\n")
     done = odkanon("anonymize", tmp_path / "t.csv", "-o", tmp_path / "out", "--hierarchy", tmp_path / "zones.csv")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "classes.csv").read_text().splitlines()[1] == "161,141,20"
+    assert (tmp_path / "out" / "classes.csv").read_text().splitlines()[1] == "161,141,20,false"
 
 
 def test_coordinates_in_another_reference_system(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from odkanon.cli.option_rules import was_given
 from odkanon.cli.rule_options import RuleOptions
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, OptionConflictError
-from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEVEL, describe_methods
+from odkanon.methods.method_registry import CUBE_METHOD, describe_methods
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ class BudgetOf(StrEnum):
     f"""
     --output -o DIR  Folder for the release.
     --method NAME  One of {describe_methods()}
-    --budget SHARE  Share that may be suppressed, from 0 to below 1. Mondrian has none; cascade needs none.
-        [default: 0.10]
-    --segment NAME  Also publish a table for each segment, such that all tables are safe together: sex, age, hour,
-        hour:6-9,9-16, any column, or sex*age. Repeatable.
+        [default: cascade; odkanon for what needs one zoning, such as segments, a budget or symmetry]
     --by NAME  Publish one table by this attribute, with as much detail as the rule allows: any column,
         mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age.
-        Repeatable; implies --method cascade.
+        Repeatable; for the cascade only.
     --force  Replace an earlier release in DIR.
     Method:
+    --budget SHARE  Share that may be suppressed, from 0 to below 1; a cascade needs none. [default: 0.10]
     --suppress  Spend the budget before generalising, as in the paper, or after it, for finer zones. [default: after]
     --budget-of  The total of which the budget is a share. [default: rows with before, trips with after]
     levels: --max-levels NUMBER  With --suppress before: pairs that need more levels of generalisation are suppressed
@@ -68,6 +66,8 @@ class BudgetOf(StrEnum):
     --symmetric  Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut,
         freezones.
     Segments and attributes:
+    --segment NAME  Also publish a table for each segment, such that all tables are safe together: sex, age, hour,
+        hour:6-9,9-16, any column, or sex*age. Repeatable.
     --segment-budget SHARE  With --segment: share that the tables of a segment may suppress. [default: --budget]
     --protect-intervals  With --segment: suppress more, until all tables together neither prove that a flow below the
         rule exists nor bound it to an interval narrower than k trips.
@@ -93,7 +93,7 @@ def anonymize(
     how: InputOptions,
     wanted: RuleOptions,
     output: Path,
-    method: str = DEFAULT_METHOD,
+    method: str | None = None,
     budget: float | None = None,
     segment: list[str] = [],  # noqa: B006 - typer copies it
     by: list[str] = [],  # noqa: B006 - typer copies it
@@ -147,7 +147,7 @@ def anonymize(
         )
     spec = how(source)
     cube = "--by" if by else "--place" if spec.place is not None else None
-    if cube and method != CUBE_METHOD and was_given(context, "method"):
+    if cube and method not in (None, CUBE_METHOD) and was_given(context, "method"):
         raise InputError(f"{cube} publishes with {CUBE_METHOD}, not with {method}; leave out --method")
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
@@ -175,12 +175,10 @@ def anonymize(
         "level": level,
         "symmetric": symmetric or None,
     }
-    if not was_given(context, "method"):
-        method = CUBE_METHOD if cube else method if level is None else ONE_LEVEL
     request = Request(
         spec,
         wanted.request,
-        method,
+        "" if method is None or ((cube or level) and not was_given(context, "method")) else method,
         {name: value for name, value in parameters.items() if value is not None},
         by=tuple(by),
         segments=tuple(segment),

@@ -27,21 +27,22 @@ OPTIONS = describe_options(
     --resolution 0..15  H3 resolution of the finest zones. [default: 10 for trips; that of the cells in an OD table]
     --column OURS=THEIRS  Name a column that is not recognised: person=ID. Repeatable.
     --where EXPR  Read matching rows, such as 'day_type == "weekday"' or 'hour >= 7'. Repeatable: all must match.
-    --within FILE|CELLS|NAME  Read trips with both ends in this area: a GeoJSON outline, H3 cells separated by commas,
-        or paris-centre, the five cells of the paper.
     --zoning FILE  Use your polygons as zones instead of H3: GeoPackage, Shapefile, GeoJSON, any reference system.
     zone_id: --id PROPERTY  With --zoning: the property with the codes.
     zone_parents: --parent PROPERTY  With --zoning: the property with the codes of larger zones. Repeatable, from fine
         to coarse. [default: neighbours are grouped by their geometry]
+    Input: zones and coordinates:
+    --within FILE|CELLS|NAME  Read trips with both ends in this area: a GeoJSON outline, H3 cells separated by commas,
+        or paris-centre, the five cells of the paper.
     --hierarchy FILE  Use your zones instead of H3, for an OD table: a table leaf, parent, grandparent, ...
+    outlines: --boundaries FILE  With --hierarchy: polygons of the zones, for maps and exports.
+    --crs EPSG:CODE  The reference system of coordinates that are not degrees, such as EPSG:32719: x in start_lon and
+        end_lon, y in start_lat and end_lat.
+    Input: tables by one place:
     --place COLUMN  Publish a table by one place instead of two: of this code or cell, or of COLUMN_lat, COLUMN_lon.
         Implies --method cascade.
     --unit NAME  With --place: what is counted, such as residents; a column of that name has the counts.
         [default: records]
-    Input: zones and coordinates:
-    outlines: --boundaries FILE  With --hierarchy: polygons of the zones, for maps and exports.
-    --crs EPSG:CODE  The reference system of coordinates that are not degrees, such as EPSG:32719: x in start_lon and
-        end_lon, y in start_lat and end_lat.
     Input: period and times:
     --since DAY  Read trips that start on this day or later: 2024-02-01.
     --until DAY  Read trips that start before this day. The period is published with the release.

@@ -30,7 +30,8 @@ _THRESHOLDS = "\n".join(
 OPTIONS = describe_options(
     f"""
 --k NUMBER  The number that must share every published flow.
---protect WHO  Who is counted: {_WHO}. Repeatable: k applies to each. [default: participants]
+--protect WHO  Who is counted: {_WHO}. Repeatable: k applies to each.
+    [default: participants, and persons where the input names them]
 Rule: thresholds by measure, instead of --k:
 {_THRESHOLDS}
 Rule: further constraints (not with mondrian, cascade, --segment or --by):

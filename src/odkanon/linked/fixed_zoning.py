@@ -74,7 +74,7 @@ def zoning_of(release: Release | SavedRelease) -> Zoning:
     --------
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10), method="odkanon")
     >>> len(zoning_of(release).origins.ids) == len(release.origins)
     True
     """
@@ -226,7 +226,7 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
     >>> january, february = (build_od(read_trips(make_survey(seed)), resolution=7) for seed in (1, 2))
-    >>> zones = zoning_of(anonymize(january, Rule(trips=10)))
+    >>> zones = zoning_of(anonymize(january, Rule(trips=10), method="odkanon"))
     >>> release = release_on_zones(february, Rule(trips=10), zones)
     >>> release.refusal is None
     True

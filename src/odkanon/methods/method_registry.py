@@ -171,7 +171,9 @@ METHODS = Registry(
     ),
     check=_check_method,
 )
-DEFAULT_METHOD = "odkanon"
+DEFAULT_METHOD = "cascade"
+ONE_ZONING = "odkanon"
+"""The method of one zoning for all flows, where that is needed."""
 CUBE_METHOD = "cascade"
 """The method that publishes by attributes."""
 ONE_LEVEL = "oigh"
@@ -257,7 +259,7 @@ def words_for(name: str) -> dict[str, str]:
     return {"title": name, "hint": ""} if known is None else {"title": known.title, "hint": known.hint}
 
 
-def anonymize(od: Matrix, rule: Rule, *, method: str = DEFAULT_METHOD, **options: Any) -> Release:
+def anonymize(od: Matrix, rule: Rule, *, method: str = ONE_ZONING, **options: Any) -> Release:
     """Make a release of an OD matrix.
 
     Parameters

@@ -153,6 +153,11 @@ class Rule:
         asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
         return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
 
+    def counting(self, measure: str) -> Rule:
+        """Return the rule that also asks for k contributors of a measure."""
+        asked: dict[str, Any] = {**self.thresholds, measure: ceil(self.k_of("trips")), **self.constraints}
+        return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
+
     def with_weight(self, least: Fraction, mean_weight: Fraction) -> Rule:
         """Return the rule with another threshold on weight, and the mean weight from which it derives."""
         asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.constraints}

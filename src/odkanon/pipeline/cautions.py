@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from odkanon.linked import LinkedReleases
+from odkanon.methods import anonymize as run_method
 from odkanon.methods.cascade.method import counts_contributors_or_trips, forecast
 from odkanon.methods.common import with_steps
 from odkanon.methods.method_registry import METHODS
@@ -15,6 +16,8 @@ from odkanon.read.tables.column_names import probable_columns
 
 MANY_PAIRS = 1_000_000
 """Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
+FEW_PAIRS = 300_000
+"""Up to how many OD pairs a release is made a second time to measure what a stricter rule costs."""
 MUCH_FINER, MUCH_MORE = 0.7, 0.05
 """What is worth a hint: the share of G that remains, and the share of trips that is published in addition."""
 
@@ -39,24 +42,52 @@ def _unused_columns(release: Release) -> list[str]:
 
 
 def _few(release: Release) -> list[str]:
-    """Flows of few persons or households, where the rule does not count them."""
+    """Flows of few persons or households, where the rule does not count them, and the price of counting them."""
     found = privacy(release)
-    unknown = [measure for measure in DISTINCT if measure in release.input.measures and measure not in found]
+    present = [measure for measure in DISTINCT if measure in release.input.measures]
+    counted = any(measure in release.rule.measures for measure in DISTINCT)
     texts = []
-    if unknown and len(release.classes) and not any(measure in release.rule.measures for measure in DISTINCT):
-        contributor = DISTINCT[unknown[0]]
-        texts.append(
-            f"the rule does not count {contributor.target}, and their number behind each flow was not computed: "
-            f"all trips of a flow may be of one {contributor.column}. Protect {contributor.target} as well to rule "
-            "that out."
-        )
-    return texts + [
-        f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-        f"{DISTINCT[measure].title} (the smallest has {report.min}). Protect {DISTINCT[measure].target} as well to "
-        "rule that out."
-        for measure, report in found.items()
-        if measure in DISTINCT and measure not in release.rule.measures and report.below
-    ]
+    for measure in present:
+        contributor = DISTINCT[measure]
+        if measure in release.rule.measures or not len(release.classes):
+            continue
+        report = found.get(measure)
+        if report is not None and report.below:
+            texts.append(
+                f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
+                f"{contributor.title} (the smallest has {report.min}). {_price(release, measure)}"
+            )
+        elif report is None and (not counted or measure == "households"):
+            texts.append(f"all trips of a flow may be of one {contributor.column}. {_price(release, measure)}")
+            counted = True
+    return texts
+
+
+def _price(release: Release, measure: str) -> str:
+    """Return how to protect contributors as well, with what that would cost where it can be measured in little time."""
+    who, matrix, method = DISTINCT[measure].target, release.matrix, METHODS.get(release.method)
+    advice = f"Protect {who} as well to rule that out"
+    if (
+        matrix is None
+        or release.assignment is None
+        or matrix.summary.pairs > FEW_PAIRS
+        or method is None
+        or method.slow
+    ):
+        return f"{advice}."
+    options = {name: value for name, value in release.parameters.items() if name in method.options}
+    rule = release.rule.counting(measure)
+    if "rows" in release.parameters or not rule.thresholds_only:
+        return f"{advice}."
+    dearer = run_method(matrix, rule, method=release.method, **options)
+    shares = [1 - suppressed_share(each) for each in (dearer, release)]
+    price = f"{shares[0]:.1%} of the trips would be published instead of {shares[1]:.1%}"
+    if f"{shares[0]:.1%}" == f"{shares[1]:.1%}":
+        price = f"{shares[0]:.1%} of the trips would be published, as now"
+    if not release.is_nested and dearer.refusal is None:
+        before, after = (utility(matrix.summary, each).g for each in (release, dearer))
+        price += f", between zones of {after:,.0f} instead of {before:,.0f} finest cells on average (G)"
+    return f"{advice}: {price}."
 
 
 def _weak_rule(release: Release) -> list[str]:

@@ -12,11 +12,11 @@ from odkanon.core.parsing import is_number
 from odkanon.engine.dispatch import parse_bytes
 from odkanon.errors import InputError, InvalidValueError, ReleaseWarning, UnknownNameError
 from odkanon.linked import LinkedReleases
-from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, METHODS, ONE_LEVEL, Method
+from odkanon.methods.method_registry import METHODS, Method
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.pipeline.cautions import cautions
-from odkanon.pipeline.request import Request, RuleRequest, Target, place_of
+from odkanon.pipeline.request import Request, RuleRequest, Target
 from odkanon.pipeline.run import run
 from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
 
@@ -137,7 +137,8 @@ def anonymize(
         How many must share every published flow, in [1, inf).
     protect : str or sequence of str
         Who: ``participants`` (or ``trips``: k trips), ``population`` (or ``weight``: k times the mean weight of a
-        trip), ``persons``, ``households`` (k distinct ones). Of several, all must hold. Participants by default.
+        trip), ``persons``, ``households`` (k distinct ones). Of several, all must hold. By default participants, and
+        persons where the input names them.
     min_trips, min_weight, min_persons, min_households : number, optional
         Thresholds one by one, instead of ``k`` and ``protect``.
     max_share : float, optional
@@ -145,7 +146,8 @@ def anonymize(
     min_destinations : int, optional
         Fewest destinations published from every origin zone.
     method : str or Method, optional
-        ``"odkanon"`` by default; ``"oigh"`` with ``at_level``, ``"cascade"`` with ``by``.
+        ``"cascade"`` by default; ``"oigh"`` with ``at_level``, ``"odkanon"`` with what needs one zoning for all flows:
+        ``symmetric``, ``segment``, a budget, ``suppress``, ``max_share``, ``min_destinations``.
     budget, budget_of, suppress, max_levels
         Share that may be suppressed, in [0, 1); a share of ``"rows"`` or ``"trips"``; spent ``"before"`` or
         ``"after"`` generalising; with ``"before"``, levels that a pair may be lifted to be kept.
@@ -190,9 +192,9 @@ def anonymize(
     Examples
     --------
     >>> import odkanon
-    >>> release = odkanon.anonymize(odkanon.make_survey(), k=10, resolution=7, protect=["trips", "persons"])
+    >>> release = odkanon.anonymize(odkanon.make_survey(), k=10, resolution=7)
     >>> release.flows.to_arrow().column_names
-    ['origin', 'destination', 'trips', 'weight', 'persons']
+    ['origin', 'destination', 'trips', 'weight', 'at_cap']
     """
     own = {
         "budget": budget,
@@ -216,11 +218,10 @@ def anonymize(
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     attributes = _texts("by", by)
     given = _input_of(source, options)
-    cube = attributes or place_of(given) is not None
     request = Request(
         given,
         _rule_request(rule, k, protect, thresholds, max_share, min_destinations),
-        _method_name(method, CUBE_METHOD if cube else DEFAULT_METHOD if at_level is None else ONE_LEVEL),
+        _method_name(method),
         {name: value for name, value in own.items() if value is not None} | dict(parameters or {}),
         by=attributes,
         segments=() if segment is None else _texts("segment", segment),
@@ -269,10 +270,10 @@ def _input_of(source: Any, options: ReadOptions) -> InputSpec | Matrix:
     return found
 
 
-def _method_name(method: str | Method | None, default: str) -> str:
-    """Return the name of a method that is registered."""
+def _method_name(method: str | Method | None) -> str:
+    """Return the name of a method that is registered; empty for the one that the other options imply."""
     if method is None:
-        return default
+        return ""
     name = method.name if isinstance(method, Method) else method
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownNameError.among("method", name, METHODS)

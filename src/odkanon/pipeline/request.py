@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from odkanon.errors import InvalidValueError
-from odkanon.methods.method_registry import CUBE_METHOD
+from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEVEL, ONE_ZONING
 from odkanon.model.rule import Rule
 from odkanon.read.input_spec import InputSpec
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from odkanon.model.od import Matrix
 
 DEFAULT_SEGMENT_BUDGET = 0.10
+ZONING_OPTIONS = frozenset({"budget", "budget_of", "suppress", "levels", "symmetric"})
+"""Parameters that imply one zoning for all flows. A cascade takes a budget too, but only for comparisons."""
 
 Target = Literal["participants", "population", "persons", "households"]
 
@@ -28,7 +30,7 @@ class RuleRequest:
     k: int = 10
     """How many must share every published flow."""
     protect: tuple[str, ...] = ()
-    """Who is protected; participants if empty."""
+    """Who is protected; if empty the participants, and the persons where the input names them."""
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     """Thresholds by measure (``trips``, ``weight``, ``persons``, ``households``), instead of ``k`` and ``protect``."""
     max_share: float | None = None
@@ -38,11 +40,12 @@ class RuleRequest:
     def rule_for(self, matrix: Matrix) -> Rule:
         """Return the rule for a matrix, with the mean weight of the whole input."""
         summary = matrix.summary
+        default = ("participants", *(("persons",) if "persons" in summary.measures else ()))
         if self.thresholds:
             mean = summary.mean_weight if summary.weight is not None else None
             rule = Rule(mean_weight=mean, **self.thresholds)
         else:
-            rule = Rule.protect(*(self.protect or ("participants",)), k=self.k, of=summary)
+            rule = Rule.protect(*(self.protect or default), k=self.k, of=summary)
         return rule.asking(max_share=self.max_share, min_destinations=self.min_destinations)
 
 
@@ -54,8 +57,8 @@ class Request:
     """What to read and how, or a matrix that was read already."""
     rule: Rule | RuleRequest = field(default_factory=RuleRequest)
     """What every published flow must meet."""
-    method: str = "odkanon"
-    """One of `odkanon.METHODS`."""
+    method: str = ""
+    """One of `odkanon.METHODS`; if empty, what the other fields imply: the cascade, unless they need one zoning."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What the method takes, such as ``{"budget": 0.05}``."""
     by: tuple[str, ...] = ()
@@ -82,6 +85,8 @@ class Request:
     """Where to compute; see `odkanon.read_matrix`."""
 
     def __post_init__(self) -> None:
+        if not self.method:
+            object.__setattr__(self, "method", self._implied_method())
         if self.by and self.method != CUBE_METHOD:
             raise InvalidValueError(f"attributes are published with {CUBE_METHOD}, not with {self.method}")
         if self.place is not None:
@@ -93,6 +98,15 @@ class Request:
             raise InvalidValueError(
                 "one table by attributes has zones of its own; leave out segments and earlier zones"
             )
+
+    def _implied_method(self) -> str:
+        """Return the method for what is asked: one zoning for all flows where only that can have it."""
+        if self.by or self.place is not None:
+            return CUBE_METHOD
+        if "level" in self.parameters:
+            return ONE_LEVEL
+        constrained = self.rule.max_share is not None or self.rule.min_destinations is not None
+        return ONE_ZONING if self.segments or constrained or ZONING_OPTIONS & {*self.parameters} else DEFAULT_METHOD
 
     @property
     def place(self) -> str | None:

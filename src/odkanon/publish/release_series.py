@@ -97,7 +97,8 @@ def write_series(
     >>> from odkanon import Rule, anonymize, build_od, make_survey, read_trips
     >>> od = build_od(read_trips(make_survey()), resolution=7)
     >>> with TemporaryDirectory() as folder:
-    ...     saved = [anonymize(od, Rule(trips=10)).save(Path(folder) / name) for name in ("may", "june")]
+    ...     release = anonymize(od, Rule(trips=10), method="odkanon")
+    ...     saved = [release.save(Path(folder) / name) for name in ("may", "june")]
     ...     series = write_series(saved, Path(folder) / "series")
     >>> set(series.table.column("change june").to_pylist())
     {0}

@@ -365,9 +365,10 @@ class InputSpec:
         if not self.filters:
             return source
         unmatched = source.rejected.get(FILTERED, Rejected(0, 0)).rows
+        unusable = sum(part.rows for part in source.rejected.values())
         if unmatched == source.rows:
             raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
-        if not unmatched and self.where:
+        if not unmatched and self.where and unusable < source.rows:
             log.warning("the filter matches all %s rows; check that it is what you mean", f"{source.rows:,}")
         return source
 

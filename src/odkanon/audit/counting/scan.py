@@ -237,7 +237,7 @@ def _as_text(path: Path, source: TripsSource, target: Path) -> _Text:
                 raise _UnknownFormatError("a text whose encoding has to be guessed")
             with opened() as file:
                 text = file.read().decode(codecs.lookup(encoding).name)
-            target.write_text("\n".join(text.splitlines()) + "\n", encoding="utf-8", newline="\n")
+            target.write_bytes(("\n".join(text.splitlines()) + "\n").encode())
             return _as_text(target, replace(source, encoding=None), target)
         with opened() as file:
             line = file.readline().decode("utf-8-sig").rstrip("\r\n")
