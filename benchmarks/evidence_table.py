@@ -1,4 +1,4 @@
-"""The table of attacks by method in docs/evidence.md.
+"""The table of attacks by method in docs/attacks.md.
 
 ``python benchmarks/evidence_table.py`` runs on the sample survey; give a file of trips (and a filter) for another. Rows
 are printed as they are ready.

@@ -3,7 +3,7 @@
 A ladder takes the levels of origins and destinations in turns. At each rung what is left is grouped by the rung's
 nodes; a group that meets the rule becomes a row and leaves, what remains goes on. A row counts the trips that no finer
 row lists: at least so many, where it is at its cap. Caps keep anybody from concluding that a smaller group exists;
-docs/methods-own.md has the promise and its proof.
+docs/methods-own.md has the promise, docs/proofs.md its proof.
 """
 
 from __future__ import annotations
