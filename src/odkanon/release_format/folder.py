@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
+from odkanon.core.formatting import format_count
 from odkanon.core.parsing import parse_json
 from odkanon.core.paths import plain
 from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
@@ -25,9 +28,13 @@ from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, Z
 if TYPE_CHECKING:
     from odkanon.estimate.flow_estimates import FlowEstimates
 
+log = logging.getLogger(__name__)
+
 Floats = npt.NDArray[np.float64]
 _MAX_DEGREES = 1_000
 """Outlines across the date line may exceed 180 degrees."""
+WORLD = "world"
+"""The zone of ends that no flow below the rule may narrow down; it has no outline."""
 _RESAVE = "save the release again"
 
 
@@ -196,15 +203,27 @@ class SavedRelease:
 
         return estimate_between(self, onto=onto, code=code, origin=origin, destination=destination, least=least)
 
-    def require_outlines(self, purpose: str) -> None:
-        """Raise if a zone has no outline."""
+    def with_outlines(self, purpose: str) -> SavedRelease:
+        """Return the flows between zones with outlines; raise if other zones than the whole world have none."""
         index = self.zone_index
         without = [zone for zone, outline in zip(index.ids, index.outlines, strict=True) if outline is None]
-        if without:
+        if not without:
+            return self
+        if without != [WORLD]:
             raise InputError(
                 f"{purpose} needs the outlines of all zones, and {len(without):,} have none (first: {without[0]}); "
                 "supply polygons when the release is made"
             )
+        ends = [pc.equal(self.table.column(axis), WORLD) for axis in AXES]
+        anywhere = self.table.filter(pc.or_(*ends))
+        if anywhere.num_rows:
+            log.warning(
+                "%s has no place for flows from or to anywhere (zone %r): %s of %s are left out",
+                purpose, WORLD, format_count(anywhere.num_rows, "flows", "flow"),
+                format_count(pc.sum(anywhere.column("trips")).as_py() or 0, "trips"),
+            )  # fmt: skip
+        features = [each for each in self.features if each["properties"]["id"] != WORLD]
+        return replace(self, table=self.table.filter(pc.invert(pc.or_(*ends))), features=features)
 
 
 def open_release(folder: str | Path) -> SavedRelease:

@@ -46,7 +46,7 @@ def write_flowmap(release: SavedRelease, measure: str, folder: Path, *, coarse_t
     ``flows-without-time.csv``, with the labels they do have: in the same file they would vanish from the map as soon
     as its reader filters by time. Together both files count all trips. Other attributes are summed over.
     """
-    release.require_outlines("a flow map")
+    release = release.with_outlines("a flow map")
     lon, lat = release.centroids.round(7).T
     ids = _zone_ids(release)
     write_csv(pa.table({"id": ids, "name": ids, "lat": lat, "lon": lon}), folder / LOCATIONS)
@@ -71,7 +71,7 @@ def write_skmob(release: SavedRelease, measure: str, folder: Path) -> None:
 
     Zones of some methods overlap; flows still refer to them by ``tile_ID``.
     """
-    release.require_outlines("a tessellation")
+    release = release.with_outlines("a tessellation")
     release = release.without_attributes()
     features = [
         {"type": "Feature", "properties": {"tile_ID": zone}, "geometry": outline}

@@ -65,8 +65,8 @@ def build_basemap(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
     }
 
 
-def build_labels(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
-    """Return the towns inside the bounding box of some shapes.
+def build_labels(shapes: Iterable[PackedShape], most: int | None = MAX_TOWNS) -> dict[str, Any] | None:
+    """Return the towns inside the bounding box of some shapes, as many as fit on a page.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def build_labels(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
         return None
     places, people, names, _ = load_towns()
     inside = ((places >= corners.min(axis=0)) & (places <= corners.max(axis=0))).all(axis=1)
-    found = np.flatnonzero(inside)[:MAX_TOWNS]
+    found = np.flatnonzero(inside)[:most]
     return {
         "unit": UNIT,
         "name": [names[town] for town in found],
@@ -90,7 +90,7 @@ def build_labels(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
 
 def find_town(name: str, shapes: Iterable[PackedShape]) -> tuple[float, float] | None:
     """Return longitude and latitude of the largest town of a name inside the bounding box of some shapes."""
-    known = build_labels(shapes)
+    known = build_labels(shapes, most=None)
     titles = [] if known is None else [_fold(title) for title in known["name"]]
     if known is None or _fold(name) not in titles:
         return None
