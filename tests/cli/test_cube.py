@@ -42,7 +42,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Share of trips by published attribute" in output(done)
     assert "mode and hour" in output(done)
-    assert "all trips of a flow may be of one person. Protect persons" in output(done)
+    assert "counting each trip in its finest row). Protect persons" in output(done)
     saved = open_release(tmp_path / "cube")
     assert saved.axes == ["mode", "hour"]
     assert saved.manifest["parameters"]["give_up"] == "place:6,hour,mode,place"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odkanon.cli.console import console, make_table
-from odkanon.cli.summaries import show_files, show_input, show_recipe, show_release
+from odkanon.cli.summaries import show_files, show_input, show_release, show_verdict
 from odkanon.core.formatting import format_count
 from odkanon.linked import LinkedReleases
 from odkanon.pipeline.cautions import cascade_hint, cautions, suppressed_share
@@ -34,13 +34,13 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
     if isinstance(result, LinkedReleases):
         written = 1 + sum(part.release is not None for part in result.parts)
         console.print(f"Wrote {folder}: {format_count(written, 'releases')} on the same zones, and index.json")
-        show_recipe(folder)
+        show_verdict(folder, result)
         return
     _show_earlier(result, request)
     hint = cascade_hint(result) if request.zones_of is None and not request.by else None
     if hint is not None:
         console.print(hint)
-    show_files(folder)
+    show_files(folder, result)
 
 
 def _show_hours(request: Request) -> None:

@@ -9,11 +9,13 @@ import numpy as np
 
 from odkanon.cli.console import console, make_table
 from odkanon.core.formatting import format_count
+from odkanon.linked import LinkedReleases
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
+from odkanon.pipeline.cautions import cautions, verdict
 from odkanon.quality.accuracy.accuracy import SIZES
-from odkanon.quality.privacy import privacy
+from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
 from odkanon.read.trips import MANY_REJECTED, rejected_share
 from odkanon.release_format.public_rule import promise
@@ -98,7 +100,7 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
         left=("release", "counted in"),
     )
     for name, release in releases:
-        for measure, report in privacy(release).items():
+        for measure, report in steward_privacy(release).items():
             below = f"{report.below:,} of {len(release.classes):,}"
             table.add_row(name, MEASURES[measure].title, _number(report.min), _number(report.threshold), below)
     console.print(table)
@@ -190,20 +192,32 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
     )
 
 
-def show_files(folder: Path) -> None:
+def show_files(folder: Path, result: Release) -> None:
     """Print which files were written, and which of them to open first."""
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
-    show_recipe(folder)
+    show_verdict(folder, result)
 
 
-def show_recipe(folder: Path) -> None:
-    """Print what to publish and what to keep."""
-    recipe = folder.with_name(recipe_path(folder).name)
+def show_verdict(folder: Path, result: Release | LinkedReleases) -> None:
+    """Print whether to publish a release, what to keep, and the next command."""
+    recipe, found = folder.with_name(recipe_path(folder).name), verdict(result)
     content = read_recipe(folder) or {}
-    console.add_result(folder=folder, recipe=recipe, about=content.get("about") or _accounts(content))
-    console.print(f"Publish the folder. Keep {recipe}: it contains private figures; do not publish it.")
+    console.add_result(folder=folder, recipe=recipe, verdict=found, about=content.get("about") or _accounts(content))
+    keep = f"Keep {recipe}, which contains private figures."
+    if found == "pass":
+        console.print(f"Ready to publish: {folder}. {keep} Check it: odkanon audit {recipe}", style="bold green")
+    elif found == "review":
+        count = format_count(len(cautions(result)), "cautions")
+        console.print(
+            f"Look at this first: {count} above. {keep} See the rows concerned: odkanon audit {recipe}",
+            style="bold yellow",
+        )
+    else:
+        release = result.whole if isinstance(result, LinkedReleases) else result
+        change = "leave out --budget" if release.budget is not None and release.is_nested else "choose a larger --k"
+        console.print(f"Not for publication: {folder}. Next: {change} and anonymize again.", style="bold red")
 
 
 def _accounts(recipe: dict[str, Any]) -> dict[str, Any]:

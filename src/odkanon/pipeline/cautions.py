@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from odkanon.linked import LinkedReleases
 from odkanon.methods import anonymize as run_method
 from odkanon.methods.cascade.method import counts_contributors_or_trips, forecast
@@ -10,7 +12,7 @@ from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import DISTINCT
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
-from odkanon.quality.privacy import privacy
+from odkanon.quality.privacy import privacy, steward_privacy
 from odkanon.quality.utility import utility
 from odkanon.read.tables.column_names import probable_columns
 
@@ -25,11 +27,20 @@ MUCH_FINER, MUCH_MORE = 0.7, 0.05
 def cautions(result: Release | LinkedReleases) -> list[str]:
     """Return what a person should know before publishing a release, one sentence or two each."""
     if isinstance(result, LinkedReleases):
-        return [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
+        texts = [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
+        return texts + _few_in_segments(result)
     if result.refusal:
         return []
     texts = [*_unused_columns(result), *_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
     return [result.subject.words(text) for text in texts]
+
+
+def verdict(result: Release | LinkedReleases) -> Literal["pass", "review", "fail"]:
+    """Return whether a release can be published: as it is, after its cautions were weighed, or not at all."""
+    release = result.whole if isinstance(result, LinkedReleases) else result
+    if release.refusal or _protects_nobody(release) or (release.budget is not None and release.is_nested):
+        return "fail"
+    return "review" if cautions(result) else "pass"
 
 
 def _unused_columns(release: Release) -> list[str]:
@@ -43,7 +54,8 @@ def _unused_columns(release: Release) -> list[str]:
 
 def _few(release: Release) -> list[str]:
     """Flows of few persons or households, where the rule does not count them, and the price of counting them."""
-    found = privacy(release)
+    found = steward_privacy(release)
+    counting = ", counting each trip in its finest row" if release.is_nested else ""
     present = [measure for measure in DISTINCT if measure in release.input.measures]
     counted = any(measure in release.rule.measures for measure in DISTINCT)
     texts = []
@@ -55,7 +67,7 @@ def _few(release: Release) -> list[str]:
         if report is not None and report.below:
             texts.append(
                 f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-                f"{contributor.title} (the smallest has {report.min}). {_price(release, measure)}"
+                f"{contributor.title} (the smallest has {report.min}{counting}). {_price(release, measure)}"
             )
         elif report is None and (not counted or measure == "households"):
             texts.append(f"all trips of a flow may be of one {contributor.column}. {_price(release, measure)}")
@@ -90,9 +102,29 @@ def _price(release: Release, measure: str) -> str:
     return f"{advice}: {price}."
 
 
+def _few_in_segments(linked: LinkedReleases) -> list[str]:
+    """Flows of few contributors in the tables of segments, where the rule does not count them."""
+    parts = [part.release for part in linked.parts if part.release is not None]
+    found = [privacy(part) for part in parts]
+    flows, texts = sum(len(part.classes) for part in parts), []
+    for measure, contributor in DISTINCT.items():
+        below = sum(each[measure].below for each in found if measure in each)
+        if below and measure not in linked.whole.rule.measures:
+            k = next(each[measure].threshold for each in found if measure in each)
+            texts.append(
+                f"{below:,} of {flows:,} flows in the tables of segments have fewer than {k:,} {contributor.title}. "
+                f"Protect {contributor.target} as well to rule that out."
+            )
+    return texts
+
+
+def _protects_nobody(release: Release) -> bool:
+    return release.rule.k <= 1 and max(release.rule.thresholds.get(name, 0) for name in ("trips", *DISTINCT)) <= 1
+
+
 def _weak_rule(release: Release) -> list[str]:
     """Rules that protect nobody, or that let flows of few trips through."""
-    if release.rule.k <= 1:
+    if _protects_nobody(release):
         return ["k = 1 protects nobody: a flow may consist of a single trip."]
     if release.rule.measures != ("weight",):
         return []
@@ -109,6 +141,11 @@ def _weak_rule(release: Release) -> list[str]:
 def _residual(release: Release) -> list[str]:
     """Trips that a cascade suppresses without being asked to, and a budget that discloses groups."""
     parameters = release.parameters
+    if parameters.get("implications") == "allowed":
+        return [
+            "whoever knows the method can infer that groups below the rule exist inside published rows. Leave out the "
+            "permission to infer to rule that out."
+        ]
     if release.budget is not None and release.is_nested:
         return [
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -51,11 +52,32 @@ def privacy(release: Release) -> dict[str, Privacy]:
     {'trips': Privacy(min=12, threshold=10, below=0, share=0.0)}
     """
     check_result("the release", release, "spec", "anonymize")
+    return _in_every_measure(release, {})
+
+
+def steward_privacy(release: Release) -> dict[str, Privacy]:
+    """Return the same, and the contributors of nested rows, which are not published.
+
+    They are at least those that the rule was checked with, or, where it does not count them, those of the trips whose
+    finest row it is; they are counted where the OD pairs are in memory.
+    """
+    classes, placed = release.classes, release.assignment
+    counts = dict(classes.min_contributors)
+    if release.is_nested and placed is not None:
+        for measure, each in placed.od.flows.contributions.items():
+            own = each.counting().relabel(placed.area_of_pair, len(classes)).flow
+            counts.setdefault(measure, np.bincount(own, minlength=len(classes)).astype(np.int64))
+    return _in_every_measure(release, counts)
+
+
+def _in_every_measure(release: Release, counts: Mapping[str, Ints]) -> dict[str, Privacy]:
+    """Return the privacy in every measure that is published or counted in ``counts``."""
     whole, rule = release.input, release.rule
     mean = None if whole.weight is None else whole.mean_weight
     found = {}
     for measure in whole.measures:
-        masses, own = getattr(release.classes, measure), getattr(rule, measure)
+        published, own = getattr(release.classes, measure), getattr(rule, measure)
+        masses = counts.get(measure) if published is None else published
         if masses is not None:
             threshold = rule.k_of(measure, mean) if own is None else Fraction(own)
             found[measure] = _privacy(measure, masses, threshold, whole.scale if measure == "weight" else 1)
