@@ -64,7 +64,7 @@ lint: $(READY)  ## ruff and mypy only
 web-test: $(PAGE)  ## the page's own types and tests
 	$(WEB_PYTHON) scripts/build_web.py --test
 
-docs: $(READY)  ## build the documentation into build/site; nothing in it needs a network
+docs: $(READY) $(PAGE)  ## build the documentation into build/site; nothing in it needs a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(READY) $(PAGE)  ## make and run the tutorials as notebooks, in build/notebooks

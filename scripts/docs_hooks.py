@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
@@ -16,10 +18,12 @@ from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 
+import odkanon
 from odkanon.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 _INCLUDE = re.compile(r"^<!-- all of \.\./(\w+\.md) -->$", re.MULTILINE)
+LIVE_PAGE = "sample.html"
 _COMMANDS = "<!-- all commands -->"
 _EXAMPLE = re.compile(r"^`(odkanon .*?)`$", re.MULTILINE | re.DOTALL)
 _IN_DOCS = re.compile(r"\]\(docs/([^)]+)\)")
@@ -91,7 +95,10 @@ def _drawn(found: re.Match[str]) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Stop if a page would load anything from elsewhere."""
+    """Add the page of a release, which the landing page shows; stop if a page would load anything from elsewhere."""
+    with TemporaryDirectory() as folder:
+        release = odkanon.anonymize(odkanon.make_survey(), protect=["participants", "persons"], resolution=9)
+        shutil.copy(release.save(Path(folder) / "sample") / "report.html", Path(config.site_dir) / LIVE_PAGE)
     for page in sorted(Path(config.site_dir).rglob("*.html")):
         found = _LOADED.search(page.read_text(encoding="utf-8"))
         if found:
