@@ -23,13 +23,15 @@ from typing import Any
 import numpy as np
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.counted_measures import MEASURES
+from odkanon.audit.counting.counted_measures import MEASURES, measures_named
 from odkanon.audit.findings import Finding
 from odkanon.audit.relations import BY_CLAIM, Relation, are_linked
 from odkanon.audit.release_checks import format_mass
 from odkanon.audit.release_reader import AXES, PublishedRelease, rows
 from odkanon.audit.row_nesting import nest_zones, rows_inside
 from odkanon.core.arrays import Ints
+
+(WEIGHT,) = measures_named(["weight"])
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def _distinct(findings: list[Finding]) -> list[Finding]:
 
 def _is_small(breakdown: Breakdown) -> str:
     """Return the SQL condition that a remainder is not empty and below the rule."""
-    weight = f"rest_weight < {breakdown.min_weight} * (1 - 1e-9)"
+    # Published weights are rounded: the remainder is known to be too light only beyond the error of what is subtracted.
+    weight = f"rest_weight + rest_error < {breakdown.min_weight} * (1 - 1e-9)"
     return f"rest > 0 AND (rest < {breakdown.min_trips} OR {weight})"
 
 
@@ -176,7 +179,8 @@ def _whole_minus_parts(connection: Connection, breakdown: Breakdown) -> list[Fin
     left = rows(
         connection,
         "SELECT a.origin, a.destination, a.trips, sum(n.trips)::BIGINT AS known, "
-        "(a.trips - sum(n.trips))::BIGINT AS rest, a.weight - sum(n.weight) AS rest_weight, count(*) AS flows, "
+        "(a.trips - sum(n.trips))::BIGINT AS rest, a.weight - sum(n.weight) AS rest_weight, "
+        f"{WEIGHT.rounding} * (a.weight + sum(n.weight)) AS rest_error, count(*) AS flows, "
         f"list(DISTINCT n.release ORDER BY n.release) AS parts {_flows_with_inner(connection, breakdown)} "
         f"GROUP BY a.origin, a.destination, a.trips, a.weight HAVING {_is_small(breakdown)} "
         "ORDER BY 1, 2",
@@ -210,7 +214,8 @@ def _parts_minus_whole(connection: Connection, breakdown: Breakdown) -> list[Fin
     left = rows(
         connection,
         "SELECT p.origin, p.destination, p.trips, w.known, (p.trips - w.known)::BIGINT AS rest, "
-        "p.weight - w.weight AS rest_weight FROM (SELECT origin, destination, sum(trips)::BIGINT AS trips, "
+        f"p.weight - w.weight AS rest_weight, {WEIGHT.rounding} * (p.weight + w.weight) AS rest_error "
+        "FROM (SELECT origin, destination, sum(trips)::BIGINT AS trips, "
         f"sum(weight) AS weight FROM classes WHERE release IN ({numbers}) GROUP BY 1, 2 "
         f"HAVING count(*) = {len(parts)}) p JOIN (SELECT outer_origin, outer_destination, "
         "sum(trips)::BIGINT AS known, sum(weight) AS weight FROM "
@@ -249,7 +254,8 @@ def _whole_minus_block(connection: Connection, breakdown: Breakdown) -> list[Fin
             for row in rows(
                 connection,
                 "SELECT b.origin, b.destination, b.trips AS known, sum(n.trips)::BIGINT AS trips, "
-                "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight FROM classes b "
+                "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight, "
+                f"{WEIGHT.rounding} * (sum(n.weight) + b.weight) AS rest_error FROM classes b "
                 f"JOIN ({rows_inside(connection, [whole.number], part.number)}) n ON n.outer_class = b.rowid "
                 f"WHERE {straddling} GROUP BY b.origin, b.destination, b.trips, b.weight "
                 f"HAVING {_is_small(breakdown)} ORDER BY 1, 2",

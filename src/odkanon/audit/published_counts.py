@@ -10,6 +10,7 @@ import numpy.typing as npt
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.absence_bounds import find_absent_pairs
+from odkanon.audit.counting.counted_measures import measures_named
 from odkanon.audit.differences import Breakdown, find_breakdowns, find_differences, find_few_contributors
 from odkanon.audit.differencing.equations import EquationSystem, InconsistentCountsError, split_components
 from odkanon.audit.equation_systems import Sides, possible_columns, strictest_threshold
@@ -93,11 +94,21 @@ class SystemBuilder:
             names.append("weight")
         # Half a trip of tolerance is safe, since trips are whole; sums of weights may be a hair off.
         min_trips = max(each.min_trips for each in releases) - 0.5
-        least = [min_trips if name == "trips" else strictest_threshold(releases, name) * (1 - 1e-9) for name in names]
-        masses = [found for name in names if (found := feasible_masses(rows, self._counts(name))) is not None]
+        least = [min_trips if name == "trips" else self._least_weight(releases) for name in names]
+        masses = [
+            found
+            for name in names
+            if (found := feasible_masses(rows, self._counts(name), measures_named([name])[0].rounding)) is not None
+        ]
         if len(masses) < len(names):
             return None
         return EquationSystem(rows, tuple(names), np.column_stack(masses), np.array(least))
+
+    def _least_weight(self, releases: Sequence[PublishedRelease]) -> float:
+        """Return the weight below which a group certainly breaks a rule, though published weights are rounded."""
+        (weight,) = measures_named(["weight"])
+        error = 2 * weight.rounding * float(self._counts("weight").max(initial=0))
+        return strictest_threshold(releases, "weight") * (1 - 1e-9) - error
 
     def _counts(self, name: str) -> Floats:
         found = self._connection.sql(
@@ -151,7 +162,7 @@ def _is_possible(relation: Relation, atom: frozenset[int]) -> bool:
     return not (other and not one and relation.kind == "same") or relation.one.thinned
 
 
-def feasible_masses(rows: Ints, totals: Floats) -> Floats | None:
+def feasible_masses(rows: Ints, totals: Floats, rounding: float = 0) -> Floats | None:
     """Return non-negative masses of columns that add up to the rows; None if the system is too large.
 
     Any solution will do where the true masses are unknown: the mass of a disclosed group is the same in all of them.
@@ -164,6 +175,8 @@ def feasible_masses(rows: Ints, totals: Floats) -> Floats | None:
         For each column and each side, the number of its row; -1 for none.
     totals : array of float
         The count of each row, by its number.
+    rounding : float
+        The relative error of the counts.
 
     Raises
     ------
@@ -190,7 +203,7 @@ def feasible_masses(rows: Ints, totals: Floats) -> Floats | None:
     if masses is None:
         return None
     off = np.abs(matrix @ masses - counts)
-    if (np.bincount(component, off) > CLOSE * np.bincount(component, counts)).any():
+    if (np.bincount(component, off) > (CLOSE + rounding) * np.bincount(component, counts)).any():
         raise InconsistentCountsError
     return masses
 

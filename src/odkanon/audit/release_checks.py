@@ -7,7 +7,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.counted_measures import MEASURES
+from odkanon.audit.counting.counted_measures import MEASURES, measures_named
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import AXES, PublishedRelease, finding_on, parse_number, rows
 
@@ -31,8 +31,9 @@ def check_rule(connection: Connection, release: PublishedRelease, *, with_trips:
                 # Nested rows omit persons on purpose: their counts would disclose parts of a row.
                 findings.append(finding_on("rule", release, text, "note" if release.nested else "finding"))
             continue
-        # A threshold on weight was rounded to a decimal text; a hair below it is not below.
-        least = threshold * (1 - 1e-12)
+        # Weights have four digits, and the exact threshold is not published; a hair below a decimal text is not below.
+        rounding = measures_named([measure])[0].rounding
+        least = max(threshold * (1 - rounding), release.disclosed_thresholds.get(measure, 0)) * (1 - 1e-12)
         below = rows(
             connection,
             f"SELECT origin, destination, {measure} FROM classes WHERE release = {release.number} "
@@ -144,7 +145,7 @@ def check_totals(connection: Connection, release: PublishedRelease) -> list[Find
     )[0]
     findings = []
     for name in sums:
-        if name in published and not _is_close(sums[name], published[name]):
+        if name in published and not _is_close(sums[name], published[name], name):
             text = (
                 f"the flows have {format_mass(sums[name])} {name} in all, but release.json states "
                 f"{format_mass(published[name])}"
@@ -174,7 +175,8 @@ def _check_minima(connection: Connection, release: PublishedRelease, provenance:
     """Check the recorded minima over flows, and the recorded number of flows below the rule."""
     findings = []
     for measure, recorded in provenance.get("privacy", {}).items():
-        if measure not in release.measures or recorded["min"] is None:
+        if measure not in release.measures or recorded["min"] is None or (measure == "weight" and release.nested):
+            # Rows at their cap have another weight than their own.
             continue
         threshold = parse_number(recorded["threshold"])
         found = rows(
@@ -182,8 +184,8 @@ def _check_minima(connection: Connection, release: PublishedRelease, provenance:
             f"SELECT min({measure}) AS least, count(*) FILTER ({measure} < {threshold} * (1 - 1e-12)) AS below "
             f"FROM classes WHERE release = {release.number}",
         )[0]
-        agrees = found["least"] is not None and _is_close(found["least"], recorded["min"])
-        if not agrees or found["below"] != recorded["below"]:
+        agrees = found["least"] is not None and _is_close(found["least"], recorded["min"], measure)
+        if not agrees or (measure != "weight" and found["below"] != recorded["below"]):
             text = (
                 f"release.json states that the smallest flow has {format_mass(recorded['min'])} {measure} and "
                 f"{recorded['below']:,} are below {format_mass(threshold)}; it is {format_mass(found['least'] or 0)}, "
@@ -230,7 +232,7 @@ def _check_margin(
             f"{sums['trips']:,}: the difference of {off:,} is what was suppressed there, or the file was edited"
         )
         return [finding_on("margins", release, text)]
-    if "weight" in properties and not _is_close(properties["weight"], sums["weight"]):
+    if "weight" in properties and not _is_close(properties["weight"], sums["weight"], "weight"):
         text = f"zones.geojson gives {axis} zone {zone} another weight than its published flows have"
         return [finding_on("margins", release, text)]
     return []
@@ -291,5 +293,6 @@ def check_homogeneity(connection: Connection, release: PublishedRelease) -> list
     return [finding_on("homogeneity", release, text, "note", single)]
 
 
-def _is_close(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
+def _is_close(one: float, other: float, measure: str | None = None) -> bool:
+    rounding = sum(each.rounding for each in measures_named([measure or ""]))
+    return isclose(one, other, rel_tol=max(1e-9, rounding), abs_tol=1e-6)

@@ -92,6 +92,33 @@ def _unit(scale: int) -> str:
     return f"1e{len(str(scale)) - 1}"
 
 
+def round_units(units: Ints, digits: int) -> Ints:
+    """Return units in a few significant digits, half a digit rounded up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round_units(np.array([26_741_599, 12_345, 12_344, 99_995, 7, 0]), 4).tolist()
+    [26740000, 12350, 12340, 100000, 7, 0]
+    """
+    step = _steps(units, digits)
+    rounded: Ints = (units + step // 2) // step * step
+    return rounded
+
+
+def round_units_up(units: int, digits: int) -> int:
+    """Return the smallest number of a few significant digits that is no less."""
+    step = int(_steps(np.array([units]), digits)[0])
+    return -(-units // step) * step
+
+
+def _steps(units: Ints, digits: int) -> Ints:
+    """Return the value of the last of a few significant digits."""
+    powers = np.array([10**power for power in range(digits, 19)], dtype=np.int64)
+    steps: Ints = 10 ** np.searchsorted(powers, units, side="right").astype(np.int64)
+    return steps
+
+
 def from_units(units: Ints | int, scale: int) -> Any:
     """Return units as weights, with the original decimals.
 

@@ -89,6 +89,8 @@ class NestedRows:
     """The rows with their published masses; contributors are lower bounds."""
     at_cap: Bools
     """Whether a row lists as much as it may, so that there may be more trips of its group."""
+    hides_weight: Bools
+    """Whether the weight of a row would disclose something of the trips above the caps."""
     above: Ints
     """For each row, the finest other row that contains it; -1 for none."""
     finest_pairs: Ints
@@ -124,6 +126,7 @@ class NestedRows:
                 min_contributors=at_least,
                 finest_pairs=self.finest_pairs[rows],
                 at_cap=self.at_cap[rows],
+                hides_weight=self.hides_weight[rows],
                 attributes=attributes,
             ),
             rows,

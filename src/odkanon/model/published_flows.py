@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Frozen, Ints, make_read_only
+from odkanon.core.weights import round_units, round_units_up
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, MeasureColumns
 from odkanon.zoning.zones import Zones
@@ -36,6 +37,8 @@ class Classes(MeasureColumns, Frozen):
     """Where zones of one class lie in those of another: for how many leaf pairs it is the finest class."""
     at_cap: Bools | None = None
     """The same: whether a class lists as many trips as it may, so that it has *at least* so many."""
+    hides_weight: Bools | None = None
+    """The same: whether its weight would disclose how many of its trips are listed elsewhere, or their weight."""
 
     @property
     def sure(self) -> Classes:
@@ -53,10 +56,33 @@ class Classes(MeasureColumns, Frozen):
             "attributes",
             "finest_pairs",
             "at_cap",
+            "hides_weight",
         )
 
     def __len__(self) -> int:
         return len(self.trips)
+
+
+WEIGHT_DIGITS, MEAN_DIGITS = 4, 3
+"""Significant digits of the weight of a row, and of the mean weight of the trips of many rows.
+
+Real weights have few digits, so the nine decimals of a sum would be a fingerprint of the trips in it.
+"""
+
+
+def disclosed_weights(trips: Ints, weight: Ints, hides: Bools | None = None, least: int = 0) -> Ints:
+    """Return the weights of rows as they may be published, in their own units.
+
+    * ``hides``: rows whose own weight must not be published (`Classes.hides_weight`). They have the mean weight of a
+      trip of the others, which follows from these; 0 where there are no others.
+    * ``least``: the disclosed threshold; no row that meets it is rounded to less.
+    """
+    told = round_units(weight, WEIGHT_DIGITS)
+    if hides is not None and hides.any():
+        listed = int(trips[~hides].sum())
+        mean = round_units(np.array([int(told[~hides].sum()) // max(listed, 1)]), MEAN_DIGITS)
+        told = np.where(hides, round_units(trips * mean, WEIGHT_DIGITS), told)
+    return np.maximum(told, round_units_up(least, WEIGHT_DIGITS)) if least else told
 
 
 def published_classes(

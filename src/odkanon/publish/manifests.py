@@ -20,7 +20,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
-from odkanon.release_format.contents import axis_zones, make_manifest, published_totals
+from odkanon.release_format.contents import axis_zones, count_published, make_manifest, public_weights
 from odkanon.release_format.public_rule import promise, publishable_rule
 from odkanon.zoning.cells import cell_to_resolution, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -59,7 +59,9 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     sizes = [public_leaves(release, axis) for axis in release.subject.axes]
     quality: dict[str, dict[str, Any]] = {}
     for measure in _additive(release):
-        masses = getattr(release.classes, measure)
+        masses = release.classes.trips if measure == "trips" else public_weights(release)
+        if masses is None:
+            continue
         g = None
         known = [
             size[getattr(release.classes, axis)]
@@ -94,8 +96,9 @@ def _published_k(release: Release, measure: str) -> float:
     if measure == "weight" and rule.weight_from_data:
         return float(rule.disclosed_thresholds["weight"])
     mean = None
-    if classes.weight is not None:
-        mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
+    weight = public_weights(release)
+    if weight is not None:
+        mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
     return float(rule.remembering(mean).k_of(measure))
 
 
@@ -165,7 +168,9 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
     with_limit : bool
         Include lower bounds and accuracy, which take longer than everything else.
     """
-    published = published_totals(release)
+    published = count_published(release)
+    if release.classes.weight is not None:
+        published["weight"] = from_units(int(release.classes.weight.sum()), release.classes.scale)
     return {
         "version": __version__,
         **release.subject.to_dict(),

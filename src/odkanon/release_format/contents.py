@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from odkanon._version import __version__
-from odkanon.core.arrays import Codes, group_sum
-from odkanon.core.weights import from_units
-from odkanon.model.axes import Axis
-from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
+from odkanon.core.arrays import Codes, Ints, group_sum
+from odkanon.core.weights import from_units, round_units
+from odkanon.model.axes import TRIPS, Axis
+from odkanon.model.measures import AT_CAP, MEASURES
+from odkanon.model.published_flows import WEIGHT_DIGITS, disclosed_weights
 from odkanon.model.release import Release
-from odkanon.release_format.datapackage import AT_CAP_MEANING
+from odkanon.release_format.datapackage import AT_CAP_MEANING, HIDDEN_WEIGHT
 from odkanon.release_format.names import MANIFEST, WHOLE, sha256
 from odkanon.release_format.public_rule import linked_promise, promise, public_rule, publishable_rule
 from odkanon.zoning.zones import Zones
 
 FORMAT = 1
+WEIGHT_UNIT = "sum of the weights of these trips, in four significant digits"
 _TRIPS_UNIT = "trips of the input"
 _NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so many where at_cap is true"
 
@@ -36,19 +38,33 @@ def classes_table(release: Release) -> pa.Table:
     A table by one place has that instead of origin and destination, and its unit instead of trips. Nested rows also
     have ``at_cap``, which follows from the rows: whether a row lists *at least* so many trips.
     """
-    classes, subject = release.classes, release.subject
+    classes, subject, weight = release.classes, release.subject, public_weights(release)
     ends = {subject.column(axis): axis_zones(release, axis) for axis in subject.axes}
     columns: dict[str, Any] = {
         name: pa.array(zones.ids[code].tolist(), pa.string()) for name, (zones, code) in ends.items()
     }
     columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.attributes.items()}
     for measure in MEASURES:
-        masses = getattr(classes, measure)
+        masses = weight if measure == "weight" else getattr(classes, measure)
         if masses is not None:
             columns[subject.column(measure)] = from_units(masses, classes.scale) if measure == "weight" else masses
     if classes.at_cap is not None:
         columns[AT_CAP] = pa.array(classes.at_cap)
     return pa.table(columns)
+
+
+def public_weights(release: Release) -> Ints | None:
+    """Return the weights of the rows as they are published, in their own units; None if none are.
+
+    They have four significant digits. Rows whose own weight would disclose something (`Classes.hides_weight`) have
+    the mean weight of the others; where there are no others, no weights are published unless the rule promises one.
+    """
+    classes, promised = release.classes, publishable_rule(release).disclosed_thresholds.get("weight", 0)
+    hides = classes.hides_weight
+    if classes.weight is None or (hides is not None and len(hides) and hides.all() and not promised):
+        return None
+    least = ceil(Fraction(promised) * classes.scale)
+    return disclosed_weights(classes.trips, classes.weight, hides, least)
 
 
 def zones_geojson(release: Release) -> dict[str, Any]:
@@ -74,14 +90,11 @@ def leaf_counts(release: Release) -> dict[str, dict[str, list[int] | None]]:
 
 
 def _features(release: Release, zones: Zones, zone_of_class: Codes, axis: Axis) -> list[dict[str, Any]]:
-    totals: dict[str, Any] = {}
-    for measure in ADDITIVE:
-        masses = getattr(release.classes, measure)
-        if masses is not None:
-            summed = group_sum(zone_of_class, len(zones), masses)
-            totals[release.subject.column(measure)] = (
-                from_units(summed, release.classes.scale) if measure == "weight" else summed
-            )
+    trips, weight = release.classes.trips, public_weights(release)
+    totals: dict[str, Any] = {release.subject.column(TRIPS): group_sum(zone_of_class, len(zones), trips)}
+    if weight is not None:
+        summed = round_units(group_sum(zone_of_class, len(zones), weight), WEIGHT_DIGITS)
+        totals["weight"] = from_units(summed, release.classes.scale)
     return [
         {
             "type": "Feature",
@@ -108,7 +121,11 @@ def make_manifest(
     quality : mapping or None
         Publishable quality metrics; None where there are none.
     """
-    matrix, subject = release.matrix, release.subject
+    matrix, subject, weight = release.matrix, release.subject, public_weights(release)
+    published = count_published(release)
+    if weight is not None:
+        total = round_units(weight.sum(keepdims=True), WEIGHT_DIGITS)
+        published["weight"] = from_units(total, release.classes.scale).item()
     return {
         "format": FORMAT,
         "version": __version__,
@@ -121,16 +138,12 @@ def make_manifest(
         "zones": {subject.column(axis): _zone_shapes(axis_zones(release, axis)[0]) for axis in subject.axes},
         **public_axes(release),
         **_period(release),
-        "published": subject.published(published_totals(release)),
+        "published": subject.published(published),
         "unlisted": subject.published({"at_most_trips": at_most_unlisted(release)}),
         "quality": quality,
         "units": {
             subject.unit: subject.words(_TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT),
-            **(
-                {"weight": subject.words("sum of the weights of these trips")}
-                if release.classes.weight is not None
-                else {}
-            ),
+            **({} if weight is None else {"weight": subject.words(_weight_unit(release))}),
             **({} if release.classes.at_cap is None else {AT_CAP: subject.words(AT_CAP_MEANING)}),
             "area_km2": "square kilometres",
         },
@@ -185,17 +198,18 @@ def _period(release: Release) -> dict[str, Any]:
     return {"period": days} if days.keys() - {"timezone"} else {}
 
 
-def published_totals(release: Release) -> dict[str, Any]:
-    """Return the numbers of classes and zones, and the published trips and weight."""
-    classes = release.classes
-    totals: dict[str, Any] = {
-        "classes": len(classes),
+def count_published(release: Release) -> dict[str, Any]:
+    """Return the numbers of classes, zones and published trips."""
+    return {
+        "classes": len(release.classes),
         **{f"{axis}s": len(axis_zones(release, axis)[0]) for axis in release.subject.axes},
-        "trips": int(classes.trips.sum()),
+        "trips": int(release.classes.trips.sum()),
     }
-    if classes.weight is not None:
-        totals["weight"] = from_units(int(classes.weight.sum()), classes.scale)
-    return totals
+
+
+def _weight_unit(release: Release) -> str:
+    hides = release.classes.hides_weight
+    return f"{WEIGHT_UNIT}; {HIDDEN_WEIGHT}" if hides is not None and hides.any() else WEIGHT_UNIT
 
 
 def at_most_unlisted(release: Release) -> int | None:

@@ -51,10 +51,18 @@ AT_CAP_MEANING = (
     "whether the row lists as many trips as it may without showing that some group is below the rule: at least so many "
     "trips are then in it and in no finer row, otherwise exactly so many"
 )
+HIDDEN_WEIGHT = (
+    "of a row at its cap, and of the next row above one, the mean weight of a trip in the other rows times its trips"
+)
+"""What stands in place of a weight that would disclose how many trips are listed elsewhere."""
 _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
     "trips": (
         "integer",
         "Trips of the input that no finer row lists, at least so many where at_cap is true; unit: trip",
+    ),
+    "weight": (
+        "number",
+        "Sum of the weights of these trips; " + HIDDEN_WEIGHT + "; unit: trips of the population that they stand for",
     ),
     AT_CAP: ("boolean", AT_CAP_MEANING[0].upper() + AT_CAP_MEANING[1:]),
 }

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from odkanon.model.measures import DISTINCT
+from odkanon.model.published_flows import disclosed_weights
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 
@@ -33,8 +34,9 @@ def publishable_rule(release: Release) -> Rule:
         return rule
     if not rule.uses_mean_weight(release.input.own_mean_weight):
         return rule
-    mean = Fraction(int(classes.weight.sum()), int(classes.trips.sum()) * classes.scale)
-    least = min(Fraction(rule.k) * mean, Fraction(int(classes.weight.min()), classes.scale))
+    weight = disclosed_weights(classes.trips, classes.weight, classes.hides_weight)
+    mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
+    least = min(Fraction(rule.k) * mean, Fraction(int(weight.min()), classes.scale))
     return rule.with_weight(least, mean)
 
 

@@ -104,6 +104,14 @@ class CascadeReader:
                 yield AxisBox(axis, at, code, subtree), 1
             yield from ((AxisBox(axis, at, None, subtree), count) for subtree, count in left.items() if count > 0)
 
+    def row_above(self, node: LadderNode) -> LadderNode | None:
+        """Return the finest other row that a row lies in."""
+        while node.rung + 1 < len(self.ladder):
+            node = self._parent(node)
+            if node in self.rows:
+                return node
+        return None
+
     def _parent(self, node: LadderNode) -> LadderNode:
         axis = self.ladder.axes[node.rung]
         parent = self.ladder.sides[axis].parent(self.ladder.levels[node.rung + 1][axis])

@@ -196,22 +196,48 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
         if not context.timer.keep_going(tried, len(listed), len(disclosed)):
             break
     concerned = len({name for name, _, _ in disclosed})
+    telling = rows_with_own_weight(context, reader) if safe else []
     outcome = "no box of places inside a row can be shown to have trips below the rule"
     if disclosed:
         outcome = (
             f"{len(disclosed):,} groups of fewer than {k:,} trips can be shown to exist, inside {concerned:,} rows"
         )
+    if telling:
+        outcome += f"; and {len(telling):,} rows at their cap have weights that tell how many trips are above it"
+    inside = [
+        f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}" for name, box, least in disclosed
+    ]
+    beside = [f"the weight of {listed[node][1]}" for node in telling]
     return AttackResult(
         f"A reader who knows the method followed {tried:,} of {len(listed):,} rows up the ladder: {outcome}.",
-        found=len(disclosed),
+        found=len(disclosed) + len(telling),
         tried=tried,
         of=len(listed),
-        numbers={"shown to exist": len(disclosed), "rows concerned": concerned},
-        examples=tuple(
-            f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}"
-            for name, box, least in disclosed[:MAX_EXAMPLES]
-        ),
+        numbers={"shown to exist": len(disclosed) + len(telling), "rows concerned": concerned, "weights": len(telling)},
+        examples=tuple([*inside, *beside][:MAX_EXAMPLES]),
     )
+
+
+def rows_with_own_weight(context: AttackContext, reader: CascadeReader) -> list[LadderNode]:
+    """Return the rows at their cap with another weight than the trips and the other rows imply.
+
+    A share of the weight of a group, ``W * B / c``, has digits that weights do not have, and so tells ``c``.
+    """
+    if "weight" not in context.release.measures:
+        return []
+    found = context.opened.connection.execute(
+        f"SELECT CAST(weight AS DOUBLE) FROM classes WHERE release = {context.release.number} "
+        "ORDER BY origin, destination"
+    )
+    weight = dict(zip(reader.rows, (float(each) for (each,) in found.fetchall()), strict=True))
+    at_cap = [node for node, trips in reader.rows.items() if node.rung and trips == reader.bound(node)]
+    hides = set(at_cap)
+    if reader.variant == "capped":
+        hides |= {above for node in at_cap if (above := reader.row_above(node)) is not None}
+    others = [node for node in reader.rows if node not in hides]
+    trips = sum(reader.rows[node] for node in others)
+    mean = float(f"{sum(weight[node] for node in others) / trips:.3g}") if trips else 0.0
+    return [node for node in at_cap if abs(weight[node] - mean * reader.rows[node]) > 1e-3 * weight[node]]
 
 
 def listed_nodes(context: AttackContext, ladder: Ladder) -> dict[LadderNode, tuple[int, str]]:

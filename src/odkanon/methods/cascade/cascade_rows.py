@@ -106,25 +106,18 @@ class Rows:
         weight = None if self.found.weight is None else without_passed("weight")
         return replace(self.found, trips=without_passed("trips"), weight=weight, contributors={})
 
-    def shared_weight(self) -> Ints | None:
-        """Return the weight to publish with each row.
+    @cached_property
+    def hides_weight(self) -> Bools:
+        """For each row, whether its weight must not be published.
 
-        A trip that stands above its own row is one of many there, but its weight would disclose how heavy it is. Rows
-        that may have exchanged trips (one that may give and the next above it) therefore share their weight by trips.
+        A row at its cap has the share of its group's weight that its trips are of the group's, whose digits would
+        disclose how many trips there were; and the next row above it may have taken in what was above the cap.
         """
-        if self.groups.weight is None:
-            return None
-        pool = np.where(self.at_cap & self.passes & (self.above >= 0), self.above, np.arange(len(self)))
-        while not np.array_equal(pool, pool[pool]):
-            pool = pool[pool]
-        trips = group_sum(pool, len(self), self.groups.trips)[pool]
-        weight = group_sum(pool, len(self), self.groups.weight)[pool]
-        share = proportion(weight, self.groups.trips, trips)
-        over = weight - group_sum(pool, len(self), share)[pool]
-        order = np.argsort(pool, kind="stable")
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[order] = np.arange(len(self)) - np.searchsorted(pool[order], pool[order])
-        return share + (rank < over)
+        hides = self.at_cap.copy()
+        if self.passes:
+            receives = self.above[self.at_cap]
+            hides[receives[receives >= 0]] = True
+        return hides
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""

@@ -28,6 +28,7 @@ from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.measures import BY_CONTRIBUTOR
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
+from odkanon.model.published_flows import disclosed_weights
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
@@ -142,6 +143,10 @@ def forecast(od: ODMatrix, rule: Rule, budget: Budget | None) -> Forecast:
 
 def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp) -> Release:
     published = np.ones(len(rolled_up.rows), dtype=bool)
+    promises_mean = spec.parameters["implications"] == "safe" and spec.rule.uses_mean_weight(od.summary.own_mean_weight)
+    if promises_mean and rolled_up.rows.hides_weight.all():
+        # Where no row discloses its weight, k times the mean weight of the rows cannot be promised.
+        published[:] = False
     if spec.budget is not None:
         published = within_budget(rolled_up, spec.budget, spec.budget.allowance(od.summary))
     if not published.any():
@@ -184,9 +189,13 @@ def settled(
     """
     rolled_up, rule = falls(terms), terms.rule
     while safe and rule.uses_mean_weight(whole.own_mean_weight) and len(rolled_up.rows):
-        trips, weight = int(rolled_up.rows.groups.trips.sum()), rolled_up.rows.shared_weight()
+        groups, hides = rolled_up.rows.groups, rolled_up.rows.hides_weight
+        weight = groups.weight
         assert weight is not None
-        mean = Fraction(int(weight.sum()), trips * whole.scale)
+        if hides.all():
+            break
+        told = disclosed_weights(groups.trips, weight, hides)
+        mean = Fraction(int(told.sum()), int(groups.trips.sum()) * whole.scale)
         asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.thresholds["weight"])), mean)
         if int(weight.min()) >= asked.units("weight", whole.scale):
             break

@@ -86,7 +86,6 @@ class RollUp:
 
     def nested(self, published: Bools) -> NestedRows:
         """Return the rows to publish."""
-        groups = replace(self.rows.groups, weight=self.rows.shared_weight())
         which = np.flatnonzero(published)
         rows = self.rows if published.all() else self.rows.take(which)
         number = np.where(published, np.cumsum(published) - 1, -1)
@@ -95,15 +94,16 @@ class RollUp:
         return NestedRows(
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
-            groups.take(which),
+            rows.groups,
             rows.at_cap,
+            rows.hides_weight,
             rows.above,
             rows.finest_pairs(),
             own.take(which),
             self.left - beyond + _totals(own.take(left_out)),
             number,
             self.residual,
-            self.unlisted + _totals(groups.take(left_out)),
+            self.unlisted + _totals(self.rows.groups.take(left_out)),
             self.most if published.all() else None,
         )
 
