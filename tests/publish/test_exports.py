@@ -58,7 +58,7 @@ def test_omx_is_read_by_openmatrix(release: Path, tmp_path: Path) -> None:
         assert file.list_matrices() == ["trips", "weight"]
         for measure in ("trips", "weight"):
             matrix = np.asarray(file[measure])
-            assert matrix.sum() == pytest.approx(published(release)[measure], rel=1e-12)
+            assert matrix.sum() == pytest.approx(published(release)[measure], rel=5e-4)
             flow = flows[len(flows) // 2]
             cell = matrix[ids.index(flow["origin"]), ids.index(flow["destination"])]
             assert cell == pytest.approx(float(flow[measure]))
@@ -73,8 +73,8 @@ def test_geoparquet_is_read_by_geopandas(release: Path, tmp_path: Path) -> None:
     flows = geopandas.read_parquet(tmp_path / "gis" / "flows.parquet")
     zones = geopandas.read_parquet(tmp_path / "gis" / "zones.parquet")
     for measure in ("trips", "weight"):
-        assert flows[measure].sum() == pytest.approx(published(release)[measure])
-        assert zones[measure].sum() == pytest.approx(2 * published(release)[measure])
+        assert flows[measure].sum() == pytest.approx(published(release)[measure], rel=5e-4)
+        assert zones[measure].sum() == pytest.approx(2 * published(release)[measure], rel=5e-4)
     assert set(flows.geom_type) == {"LineString"}
     assert zones.crs.to_authority() == ("OGC", "CRS84")
     assert zones.geometry.is_valid.all()
@@ -131,7 +131,7 @@ def test_skmob_has_a_tile_for_each_end(release: Path, tmp_path: Path) -> None:
     tiles = geopandas.read_file(tmp_path / "skmob" / "tessellation.geojson")
     flows = rows(tmp_path / "skmob" / "flows.csv")
     assert {flow[end] for flow in flows for end in ("origin", "destination")} == set(tiles["tile_ID"])
-    assert sum(float(flow["flow"]) for flow in flows) == pytest.approx(published(release)["weight"])
+    assert sum(float(flow["flow"]) for flow in flows) == pytest.approx(published(release)["weight"], rel=5e-4)
 
 
 def test_the_command_replaces_only_what_it_may(tmp_path: Path) -> None:

@@ -77,12 +77,12 @@ def disclosed_weights(trips: Ints, weight: Ints, hides: Bools | None = None, lea
       trip of the others, which follows from these; 0 where there are no others.
     * ``least``: the disclosed threshold; no row that meets it is rounded to less.
     """
-    told = round_units(weight, WEIGHT_DIGITS)
+    disclosed = round_units(weight, WEIGHT_DIGITS)
     if hides is not None and hides.any():
         listed = int(trips[~hides].sum())
-        mean = round_units(np.array([int(told[~hides].sum()) // max(listed, 1)]), MEAN_DIGITS)
-        told = np.where(hides, round_units(trips * mean, WEIGHT_DIGITS), told)
-    return np.maximum(told, round_units_up(least, WEIGHT_DIGITS)) if least else told
+        mean = round_units(np.array([int(disclosed[~hides].sum()) // max(listed, 1)]), MEAN_DIGITS)
+        disclosed = np.where(hides, round_units(trips * mean, WEIGHT_DIGITS), disclosed)
+    return np.maximum(disclosed, round_units_up(least, WEIGHT_DIGITS)) if least else disclosed
 
 
 def published_classes(

@@ -203,7 +203,7 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
             f"{len(disclosed):,} groups of fewer than {k:,} trips can be shown to exist, inside {concerned:,} rows"
         )
     if telling:
-        outcome += f"; and {len(telling):,} rows at their cap have weights that tell how many trips are above it"
+        outcome += f"; and {len(telling):,} rows at their cap have weights that disclose how many trips are above it"
     inside = [
         f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}" for name, box, least in disclosed
     ]
@@ -221,7 +221,7 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
 def rows_with_own_weight(context: AttackContext, reader: CascadeReader) -> list[LadderNode]:
     """Return the rows at their cap with another weight than the trips and the other rows imply.
 
-    A share of the weight of a group, ``W * B / c``, has digits that weights do not have, and so tells ``c``.
+    A share of the weight of a group, ``W * B / c``, has digits that weights do not have, and so discloses ``c``.
     """
     if "weight" not in context.release.measures:
         return []

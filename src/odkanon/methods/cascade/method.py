@@ -194,8 +194,8 @@ def settled(
         assert weight is not None
         if hides.all():
             break
-        told = disclosed_weights(groups.trips, weight, hides)
-        mean = Fraction(int(told.sum()), int(groups.trips.sum()) * whole.scale)
+        disclosed = disclosed_weights(groups.trips, weight, hides)
+        mean = Fraction(int(disclosed.sum()), int(groups.trips.sum()) * whole.scale)
         asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.thresholds["weight"])), mean)
         if int(weight.min()) >= asked.units("weight", whole.scale):
             break
