@@ -43,11 +43,16 @@ def world(seed: int, *, weights: bool) -> pa.Table:
 
 
 def check_same(table: pa.Table, rule: Rule, **way: Any) -> Release:
-    here, there = read_matrix(table, hierarchy=TREE, engine="memory"), in_duckdb(table, fetchable=0, hierarchy=TREE)
-    ours, theirs = (anonymize(od, rule, method="cascade", **way) for od in (here, there))
-    assert utility(here, ours) == utility(there.summary, theirs)
-    if here.summary.weight is not None:
-        assert utility(here, ours, measure="weight") == utility(there.summary, theirs, measure="weight")
+    here = read_matrix(table, hierarchy=TREE, engine="memory")
+    ours = anonymize(here, rule, method="cascade", **way)
+    for fetchable in (0, len(here) // 4):  # pairs stay in the database, or are fetched at once
+        there = in_duckdb(table, fetchable=fetchable, hierarchy=TREE)
+        theirs = anonymize(there, rule, method="cascade", **way)
+        assert there.pairs_fit == (fetchable > 0)
+        assert not there.is_small
+        assert utility(here, ours) == utility(there.summary, theirs)
+        if here.summary.weight is not None:
+            assert utility(here, ours, measure="weight") == utility(there.summary, theirs, measure="weight")
     return ours
 
 

@@ -39,8 +39,8 @@ def test_a_survey_in_parts(rule: Rule) -> None:
     assert lower_bound(in_duckdb(survey()), rule) == expected
 
 
-def test_paris_in_parts() -> None:
-    rule = Rule(trips=10)
-    assert lower_bound(in_duckdb(PARIS, fetchable=3_000), rule) == lower_bound(
-        read_matrix(PARIS, engine="memory"), rule
-    )
+@pytest.mark.parametrize("fetchable", [3_000, 7_000])
+def test_paris_in_parts(fetchable: int) -> None:
+    rule, stored = Rule(trips=10), in_duckdb(PARIS, fetchable=fetchable)
+    assert stored.pairs_fit == (fetchable == 7_000)  # then the pairs are fetched at once, and climbed in four parts
+    assert lower_bound(stored, rule) == lower_bound(read_matrix(PARIS, engine="memory"), rule)

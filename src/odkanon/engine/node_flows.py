@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.model.flows import Flows, Totals
+from odkanon.model.flows import Contributions, Flows, Totals
 from odkanon.model.measures import MeasureColumns
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.zoning.hierarchy import Hierarchy
@@ -49,6 +49,14 @@ class NodeFlows(MeasureColumns):
             trips=self.trips[which],
             weight=None if self.weight is None else self.weight[which],
             contributors={name: count[which] for name, count in self.contributors.items()},
+        )
+
+    def flows(self, contributions: Mapping[str, Contributions] | None = None, scale: int | None = None) -> Flows:
+        """Return OD pairs between leaves as flows."""
+        origin, destination, *attributes = (code.astype(np.int32) for code in self.codes)
+        ones, scale = np.ones_like(self.trips), scale or self.scale
+        return Flows(
+            origin, destination, ones, self.trips, self.weight, contributions or {}, scale, attributes=tuple(attributes)
         )
 
 
@@ -131,6 +139,14 @@ class NestedRows:
             ),
             rows,
         )
+
+    def area_of_pair(self, rows: Ints, row_of_pair: Codes) -> Codes:
+        """Return the class in whose area each OD pair lies, given the rows of classes and of pairs; -1 for none."""
+        class_of_row = np.full(len(rows) + 1, -1, dtype=np.int32)
+        class_of_row[rows] = np.arange(len(rows))
+        # The last entry is for pairs in no row, -1 both before and after.
+        area: Codes = class_of_row[np.append(self.number, -1)[row_of_pair]]
+        return area
 
     def _labels(self, axis: int, rows: Ints) -> npt.NDArray[np.str_]:
         """Return the values of rows on the axis of an attribute."""

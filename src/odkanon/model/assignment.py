@@ -52,9 +52,9 @@ def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
     return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
 
 
-def deviation(assignment: Assignment, masses: Ints, share: Ints) -> Deviation:
-    """Compare the pairs of a matrix with the even share of their class; ``masses`` are those of the pairs."""
-    area, count = assignment.area_of_pair, len(share)
+def deviation(area: Codes, masses: Ints, share: Ints) -> Deviation:
+    """Compare the masses of pairs with the even share of the class in whose area each lies; -1 for none."""
+    count = len(share)
     inside = area >= 0
     area, values = area[inside], masses[inside]
     high = values > share[area]

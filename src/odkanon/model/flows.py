@@ -159,6 +159,13 @@ class Flows(MeasureColumns):
             attributes=tuple(code[keep] for code in self.attributes),
         )
 
+    def between(self, first: int, last: int) -> Flows:
+        """Return some adjacent flows, without contributors."""
+        part = slice(first, last)
+        weight = None if self.weight is None else self.weight[part]
+        pairs, trips = self.pairs[part], self.trips[part]
+        return Flows(self.origin[part], self.destination[part], pairs, trips, weight, scale=self.scale)
+
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
         """Merge all flows with the same new origin and destination.
 

@@ -23,6 +23,7 @@ from odkanon.core.parsing import check_result
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
 from odkanon.model.budget import Budget, BudgetOf, cost_column
+from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
@@ -207,10 +208,13 @@ def _candidates(
 ) -> tuple[_Candidates, _Candidates]:
     """Return the minimal costs of pairs, and the masses of their smallest classes."""
     if measure == "trips":
-        if isinstance(od, SqlMatrix) and not od.is_small:
-            found = stored_minimal_costs(od, rule)
+        trees = od.origins, od.destinations
+        if not isinstance(od, SqlMatrix) or od.is_small:
+            found = minimal_costs(od.in_memory().flows, trees, rule)
+        elif od.pairs_fit and not any(MEASURES[name].counts_distinct for name in rule.measures):
+            found = minimal_costs(od.pairs_in_memory.flows(), trees, rule, od.backend.fetchable)
         else:
-            found = minimal_costs(od.in_memory(), rule)
+            found = stored_minimal_costs(od, rule)
         return _counted(found[0], budget_of), _counted(found[1], budget_of)
     pairs = od.in_memory()
     flows = pairs.flows

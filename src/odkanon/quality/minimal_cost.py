@@ -8,9 +8,10 @@ destinations, and the result of each class is passed back down to its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -168,12 +169,6 @@ def climb_matrix(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = F
     return climb(flows, origins, destinations, lambda up, across, classes: rule.satisfied(classes), measure)
 
 
-def minimal_costs(od: ODMatrix, rule: Rule) -> tuple[CostDistribution, CostDistribution]:
-    """Return the distributions of the minimal costs of OD pairs, and of the masses of their smallest classes."""
-    cost, smallest = climb_matrix(od, rule, "trips").descend()
-    return count_costs(cost, od.flows.trips), count_costs(smallest, od.flows.trips)
-
-
 @dataclass(frozen=True, eq=False)
 class CostDistribution:
     """The number of OD pairs for each combination of a value and a number of trips, sorted by both."""
@@ -183,6 +178,65 @@ class CostDistribution:
     trips: Ints
     pairs: Ints
     """The trips of each such pair, and the number of such pairs."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[CostDistribution]) -> CostDistribution:
+        """Return the distribution of the pairs of several."""
+        value, trips, pairs = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "trips", "pairs")
+        )
+        return count_costs(value, trips, pairs)
+
+
+def minimal_costs(
+    flows: Flows, trees: tuple[Hierarchy, Hierarchy], rule: Rule, at_once: int | None = None
+) -> tuple[CostDistribution, CostDistribution]:
+    """Return the distributions of the minimal costs of OD pairs, and of the masses of their smallest classes.
+
+    * ``flows``: between leaves, sorted.
+    * ``at_once``: climb about so many flows at a time, which saves memory, as every rung is kept; by default all.
+    """
+    origins, destinations = distinct_levels(trees[0]), distinct_levels(trees[1])
+
+    def meets(up: int, across: int, classes: Flows) -> Bools:
+        return rule.satisfied(classes)
+
+    flows = flows.only(rule.required_measures)
+    if at_once is None or len(flows) <= at_once or len(origins) == 1:
+        found = climb(flows, origins, destinations, meets).descend()
+        return count_costs(found[0], flows.trips), count_costs(found[1], flows.trips)
+    lower, upper, ends = _split_flows(flows, trees[0], origins, at_once)
+    merged, _ = flows.merge(trees[0].codes[upper.numbers[0]][flows.origin], flows.destination)
+    known = climb(merged, upper, destinations, meets).descend()
+    keys, parts = _ends(merged.origin, merged.destination), []
+    for first, last in pairwise(ends):
+        part = flows.between(first, last)
+        climbed = climb(part, lower, destinations, meets)
+        summit = climbed.summit
+        at = np.searchsorted(keys, _ends(upper.parents[0][summit.origin], summit.destination))
+        found = climbed.descend(known[0][at], known[1][at])
+        parts.append([count_costs(each, part.trips) for each in found])
+    cost, smallest = (CostDistribution.joined(each) for each in zip(*parts, strict=True))
+    return cost, smallest
+
+
+def _split_flows(
+    flows: Flows, tree: Hierarchy, levels: TreeLevels, at_once: int
+) -> tuple[TreeLevels, TreeLevels, list[int]]:
+    """Return the levels whose nodes lie within one part, the others, and where the parts of the flows begin and end."""
+    step = len(levels) - 2
+    while True:
+        first = np.searchsorted(flows.origin, tree.starts[levels.numbers[step]])
+        if step == 0 or np.diff(first, append=len(flows)).max() <= at_once:
+            break
+        step -= 1
+    parts = first[np.flatnonzero(np.diff(first // at_once, prepend=-1))]
+    return *levels.split(step + 1), [*parts.tolist(), len(flows)]
+
+
+def _ends(origin: Codes, destination: Codes) -> Ints:
+    """Return one number for each pair of places, in their order."""
+    return (origin.astype(np.int64) << 32) | destination
 
 
 def count_costs(value: Floats, trips: Ints, pairs: Ints | None = None) -> CostDistribution:

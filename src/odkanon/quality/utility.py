@@ -112,7 +112,7 @@ def _reconstruction_loss(
     """
     if measure not in release.compared:
         masses, share = getattr(release.od.flows, measure), even_share(classes, leaf_pairs)
-        release.compared[measure] = deviation(release.placement_in_memory, masses, share)
+        release.compared[measure] = deviation(release.area_of_pair, masses, share)
     found = release.compared[measure]
     # A class whose leaf pairs all have finer classes spreads nothing: the mass it lists is already missing there.
     spread = np.where(leaf_pairs > 0, from_units(classes, unit), 0.0) / np.maximum(leaf_pairs, 1)

@@ -27,6 +27,8 @@ class MemoryResidual:
     """The OD pairs that lie in no row yet, and the group of each."""
     placed: tuple[tuple[Codes, Ints], ...] = ()
     """OD pairs and the rows that they lie in."""
+    pairs: NodeFlows | None = None
+    """All OD pairs, if they come from a database and were fetched one by one."""
 
     @classmethod
     def from_flows(
@@ -107,6 +109,7 @@ class MemoryResidual:
             self.pair[pending],
             number[self.group[pending]],
             (*self.placed, (self.pair[~pending], row_of_pair[~pending])),
+            self.pairs,
         )
 
     def totals(self) -> Totals:

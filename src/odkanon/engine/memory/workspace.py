@@ -67,11 +67,7 @@ class MemoryWorkspace:
         """Return the release of nested rows, with the finest row of each pair."""
         assert isinstance(nested.residual, MemoryResidual)
         origins, destinations, classes, rows = nested.classes()
-        class_of_row = np.full(len(rows) + 1, -1, dtype=np.int32)
-        class_of_row[rows] = np.arange(len(rows))
-        row = nested.residual.row_of_pair(len(self.od))
-        # The last entry is for pairs in no row, -1 both before and after.
-        area = class_of_row[np.append(nested.number, -1)[row]]
+        area = nested.area_of_pair(rows, nested.residual.row_of_pair(len(self.od)))
         return Release(
             self.od.summary,
             spec,

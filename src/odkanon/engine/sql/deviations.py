@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.node_flows import NestedRows, NodeFlows
 from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, upload_columns
 from odkanon.engine.sql.engine import sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import UnsafeReleaseError
-from odkanon.model.assignment import Deviation, even_share
+from odkanon.model.assignment import Deviation, deviation, even_share
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes
 
@@ -72,6 +73,13 @@ def nested_deviations(od: SqlMatrix, classes: Classes, nested: NestedRows, rows:
     """
     assert classes.finest_pairs is not None
     measures, own = od.engine().masses[1:], nested.own.take(rows)
+    if isinstance(nested.residual, MemoryResidual) and nested.residual.pairs is not None:
+        pairs = nested.residual.pairs
+        area = nested.area_of_pair(rows, nested.residual.row_of_pair(len(pairs.trips)))
+        return {
+            name: deviation(area, getattr(pairs, name), even_share(getattr(classes, name), classes.finest_pairs))
+            for name in measures
+        }
     smallest = od.backend.execute(f"SELECT {', '.join(f'MIN({name}) AS {name}' for name in measures)} FROM {od.pairs}")
     open_ = np.zeros(len(classes), dtype=bool)
     for name in measures:

@@ -12,10 +12,10 @@ from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Ints
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
 from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query
-from odkanon.engine.sql.engine import SqlEngine, TableAxis, axis_columns, int_column, sum_bigint
+from odkanon.engine.sql.engine import FLOWS_PER_CONTRIBUTION, SqlEngine, TableAxis, axis_columns, int_column, sum_bigint
 from odkanon.engine.sql.residual import SqlResidual, sql_residual
 from odkanon.errors import InputError
-from odkanon.model.flows import Contributions, Flows
+from odkanon.model.flows import Contributions
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.read.person_ids import contributor_numbers
@@ -121,17 +121,21 @@ class SqlMatrix:
             )
         residual = self.residual_trips()
         groups = residual.groups()
-        flows = Flows(
-            groups.codes[0].astype(np.int32),
-            groups.codes[1].astype(np.int32),
-            np.ones_like(groups.trips),
-            groups.trips,
-            groups.weight,
-            {name: self._contributions(groups, residual.nodes, each) for name, each in residual.contributions.items()},
-            self.summary.scale,
-            attributes=tuple(code.astype(np.int32) for code in groups.codes[2:]),
-        )
+        contributions = {
+            name: self._contributions(groups, residual.nodes, each) for name, each in residual.contributions.items()
+        }
+        flows = groups.flows(contributions, self.summary.scale)
         return ODMatrix(self.origins, self.destinations, flows, self.summary.source, self.axes, self.finer)
+
+    @property
+    def pairs_fit(self) -> bool:
+        """Whether the pairs, without their contributors, fit in memory easily."""
+        return self.summary.pairs // FLOWS_PER_CONTRIBUTION <= self.backend.fetchable
+
+    @cached_property
+    def pairs_in_memory(self) -> NodeFlows:
+        """The pairs, sorted by the numbers of their leaves, without contributors; fetched once."""
+        return self.residual_trips(()).groups()
 
     def residual_trips(self, contributors: Collection[str] | None = None) -> SqlResidual:
         """Return all pairs by the numbers of their leaves, with the contributors of some (by default all) measures."""

@@ -67,7 +67,9 @@ class SqlResidual:
             },
             self.scale,
         )
-        return lifted._fetched() if lifted._is_small else lifted
+        contributions = sum(each.rows for each in lifted.contributions.values() if isinstance(each, StoredTable))
+        assert isinstance(lifted.table, StoredTable)
+        return lifted._fetched() if lifted.is_small(lifted.table.rows, contributions) else lifted
 
     def at_least(self, trips: int) -> NodeFlows:
         """Return the groups with at least this many trips."""
@@ -137,14 +139,17 @@ class SqlResidual:
         """Return the total of the residual."""
         return query_totals(self.backend, f"{self.table} f", self.masses)
 
-    @property
-    def _is_small(self) -> bool:
-        contributions = sum(each.rows for each in self.contributions.values() if isinstance(each, StoredTable))
-        assert isinstance(self.table, StoredTable)
-        return self.table.rows // FLOWS_PER_CONTRIBUTION + contributions <= self.backend.fetchable
+    def is_small(self, groups: int, contributions: int) -> bool:
+        """Return whether at most so many groups and contributions fit in memory easily."""
+        return groups // FLOWS_PER_CONTRIBUTION + contributions <= self.backend.fetchable
 
-    def _fetched(self) -> MemoryResidual:
-        groups = self.groups()
+    def pairs_in_memory(self, pairs: NodeFlows) -> MemoryResidual:
+        """Return the residual of a whole matrix in memory, given its pairs, where the row of each can be kept."""
+        every = np.arange(len(pairs.trips), dtype=np.int32)
+        return replace(self._fetched(pairs), pair=every, group=every, pairs=pairs)
+
+    def _fetched(self, groups: NodeFlows | None = None) -> MemoryResidual:
+        groups = self.groups() if groups is None else groups
         contributions = {name: self._fetch_contributions(groups, each) for name, each in self.contributions.items()}
         nowhere = np.empty(0, dtype=np.int32)
         return MemoryResidual(self.nodes, groups, contributions, nowhere, nowhere)

@@ -52,9 +52,14 @@ class SqlWorkspace:
         """The total of what is left."""
         return query_totals(self.od.backend, str(self.left.pairs), self.left.engine().masses)
 
-    def engine(self, measures: frozenset[str]) -> SqlEngine:
-        """Return an engine over what is left."""
-        return self.left.engine(measures)
+    def engine(self, measures: frozenset[str]) -> Engine:
+        """Return an engine over what is left; in memory if it fits there easily."""
+        stored = self.left.engine(measures)
+        if stored.contributions or not self.left.pairs_fit:
+            return stored
+        flows = self.left.pairs_in_memory.flows()
+        leaves = (np.arange(len(tree.leaves)) for tree in (self.left.origins, self.left.destinations))
+        return MemoryEngine(stored, flows, *leaves)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
         """Return what Algorithm 1 leaves."""
@@ -160,7 +165,9 @@ class SqlWorkspace:
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
         """Return what is left as the residual of a cascade."""
-        return self.left.residual_trips(contributors)
+        residual, whole = self.left.residual_trips(contributors), self.od.summary
+        small = residual.is_small(whole.pairs, len(residual.contributions) * whole.trips)
+        return residual.pairs_in_memory(self.left.pairs_in_memory) if small else residual
 
     def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:
         """Return the release of nested rows."""

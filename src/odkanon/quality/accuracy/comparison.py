@@ -12,7 +12,8 @@ from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import upload_columns
 from odkanon.engine.sql.engine import int_column, join_maps, sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
-from odkanon.model.od import Matrix, ODMatrix
+from odkanon.model.flows import Flows
+from odkanon.model.od import Matrix
 from odkanon.quality.accuracy.even_spread import RowMasses, spread_at
 from odkanon.quality.accuracy.row_masses import stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Shares, rank_numbers
@@ -173,15 +174,16 @@ def measure_flows(places: MapZones, km: float | None, found: FlowComparison, row
 
 def count_lengths(matrix: Matrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, Floats]:
     """Return the trip lengths of the input, in steps of `LENGTH_STEP`, and the mass of each in each measure."""
-    if isinstance(matrix, SqlMatrix) and not matrix.is_small:
-        steps, units = _stored_lengths(matrix, leaves, measures)
+    if not isinstance(matrix, SqlMatrix) or matrix.is_small:
+        steps, units = _lengths(matrix.in_memory().flows, leaves, measures)
+    elif matrix.pairs_fit:
+        steps, units = _lengths(matrix.pairs_in_memory.flows(), leaves, measures)
     else:
-        steps, units = _lengths(matrix.in_memory(), leaves, measures)
+        steps, units = _stored_lengths(matrix, leaves, measures)
     return steps, stack_masses(units, matrix.summary.scale)
 
 
-def _lengths(od: ODMatrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
-    flows = od.flows
+def _lengths(flows: Flows, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
     apart = [b[flows.destination] - a[flows.origin] for a, b in zip(leaves.origin, leaves.destination, strict=True)]
     steps = _length_steps(apart[0], apart[1])
     known, number = number_groups(steps, int(steps.max(initial=0)) + 1)
