@@ -74,7 +74,7 @@ def test_every_kind_of_input_gives_the_same_rows(path: Path, release: Release) -
 def test_what_the_terminal_cautions_about_is_a_warning_and_in_the_repr() -> None:
     with pytest.warns(
         ReleaseWarning,
-        match="fewer than 10 different persons .* Protect persons as well .*: 100.0% of the trips would .* instead of 99.9%",
+        match="fewer than 10 different persons .* Protect persons as well .*: 100.0% of the trips .* instead of 99.9%",
     ):
         release = anonymize(SURVEY, resolution=COARSE, protect="participants")
     assert "1 caution)" in repr(release)

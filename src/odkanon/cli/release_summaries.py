@@ -28,19 +28,20 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
         show_release(result)
         if request.by:
             show_coverage(result)
-    for text in cautions(result):
+    texts = cautions(result)
+    for text in texts:
         console.print(f"Caution: {text}", style="bold yellow")
     _show_hours(request)
     if isinstance(result, LinkedReleases):
         written = 1 + sum(part.release is not None for part in result.parts)
         console.print(f"Wrote {folder}: {format_count(written, 'releases')} on the same zones, and index.json")
-        show_verdict(folder, result)
+        show_verdict(folder, result, texts)
         return
     _show_earlier(result, request)
     hint = cascade_hint(result) if request.zones_of is None and not request.by else None
     if hint is not None:
         console.print(hint)
-    show_files(folder, result)
+    show_files(folder, result, texts)
 
 
 def _show_hours(request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from odkanon.linked import LinkedReleases
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
-from odkanon.pipeline.cautions import cautions, verdict
+from odkanon.pipeline.cautions import verdict
 from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
@@ -192,24 +193,24 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
     )
 
 
-def show_files(folder: Path, result: Release) -> None:
+def show_files(folder: Path, result: Release, texts: Sequence[str]) -> None:
     """Print which files were written, and which of them to open first."""
     page = folder / "report.html"
     look = f" Open {page} in a browser to see it." if page.is_file() else ""
     console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
-    show_verdict(folder, result)
+    show_verdict(folder, result, texts)
 
 
-def show_verdict(folder: Path, result: Release | LinkedReleases) -> None:
-    """Print whether to publish a release, what to keep, and the next command."""
-    recipe, found = folder.with_name(recipe_path(folder).name), verdict(result)
+def show_verdict(folder: Path, result: Release | LinkedReleases, texts: Sequence[str]) -> None:
+    """Print whether to publish a release with these cautions, what to keep, and the next command."""
+    recipe, found = folder.with_name(recipe_path(folder).name), verdict(result, texts)
     content = read_recipe(folder) or {}
     console.add_result(folder=folder, recipe=recipe, verdict=found, about=content.get("about") or _accounts(content))
     keep = f"Keep {recipe}, which contains private figures."
     if found == "pass":
         console.print(f"Ready to publish: {folder}. {keep} Check it: odkanon audit {recipe}", style="bold green")
     elif found == "review":
-        count = format_count(len(cautions(result)), "cautions")
+        count = format_count(len(texts), "cautions")
         console.print(
             f"Look at this first: {count} above. {keep} See the rows concerned: odkanon audit {recipe}",
             style="bold yellow",

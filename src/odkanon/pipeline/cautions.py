@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from odkanon.linked import LinkedReleases
@@ -35,12 +36,12 @@ def cautions(result: Release | LinkedReleases) -> list[str]:
     return [result.subject.words(text) for text in texts]
 
 
-def verdict(result: Release | LinkedReleases) -> Literal["pass", "review", "fail"]:
+def verdict(result: Release | LinkedReleases, texts: Sequence[str]) -> Literal["pass", "review", "fail"]:
     """Return whether a release can be published: as it is, after its cautions were weighed, or not at all."""
     release = result.whole if isinstance(result, LinkedReleases) else result
     if release.refusal or _protects_nobody(release) or (release.budget is not None and release.is_nested):
         return "fail"
-    return "review" if cautions(result) else "pass"
+    return "review" if texts else "pass"
 
 
 def _unused_columns(release: Release) -> list[str]:
@@ -228,7 +229,7 @@ def _gain(matrix: Matrix, release: Release, trips: int, g: float | None) -> str 
         gains.append(f"publish {more:.1%} of the trips")
     own = utility(matrix.summary, release).g
     if g is not None and own is not None and g <= MUCH_FINER * own:
-        gains.append(f"be finer within the same budget (G {g:,.0f} instead of {own:,.0f})")
+        gains.append(f"be finer if it left out as much as the budget allows (G {g:,.0f} instead of {own:,.0f})")
     if not gains:
         return None
-    return f"A cascade (--method cascade) would {' and '.join(gains)}; its zones overlap."
+    return f"A cascade (--method cascade) would {', or '.join(gains)}; its zones overlap."
