@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
+from docs_outputs import insert_outputs, is_wanted, run_blocks
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -23,6 +24,7 @@ from odkanon.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 _INCLUDE = re.compile(r"^<!-- all of \.\./(\w+\.md) -->$", re.MULTILINE)
+_OUTPUTS: dict[str, list[str]] = {}
 LIVE_PAGE = "sample.html"
 _COMMANDS = "<!-- all commands -->"
 _EXAMPLE = re.compile(r"^`(odkanon .*?)`$", re.MULTILINE | re.DOTALL)
@@ -34,10 +36,12 @@ _LOADED = re.compile(
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Bring in pages that live outside ``docs`` and the commands; name files of the source tree without a link."""
+def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
+    """Bring in other pages, the commands and outputs; name files of the source tree without a link."""
     if _COMMANDS in markdown:
         markdown = markdown.replace(_COMMANDS, commands_reference())
+    if page is not None and page.file.src_uri.startswith("tutorial-") and is_wanted():
+        markdown, _OUTPUTS[page.file.src_uri] = run_blocks(markdown)
     return _OUTSIDE.sub(r"\1", _INCLUDE.sub(_included, markdown))
 
 
@@ -83,9 +87,10 @@ def _included(found: re.Match[str]) -> str:
     return _IN_DOCS.sub(r"](\1)", (ROOT / found[1]).read_text(encoding="utf-8"))
 
 
-def on_page_content(content: str, **_: Any) -> str:
-    """Turn the formulas of a page into MathML."""
-    return _FORMULA.sub(_drawn, content)
+def on_page_content(content: str, page: Any = None, **_: Any) -> str:
+    """Turn the formulas of a page into MathML, and insert what its code shows."""
+    shown = [] if page is None else _OUTPUTS.get(page.file.src_uri, [])
+    return insert_outputs(_FORMULA.sub(_drawn, content), shown)
 
 
 def _drawn(found: re.Match[str]) -> str:

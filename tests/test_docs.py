@@ -101,9 +101,21 @@ def test_tutorials_are_notebooks(page: Path) -> None:
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "ODKANON_DOCS_OUTPUT": "0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     methods = (tmp_path / "site" / "methods.html").read_text(encoding="utf-8")
     assert "<math" in methods
     assert "arithmatex" not in methods
+
+
+def test_a_tutorial_shows_what_its_code_shows() -> None:
+    pytest.importorskip("mkdocs")
+    from docs_outputs import insert_outputs, run_blocks
+
+    page, shown = run_blocks(
+        "# T\n\n```python\nx = 1 < 2\nprint('a & b')\n```\n\n```python\nx\n```\n\n```python\ny = x\n```\n"
+    )
+    assert shown == ["<pre>a &amp; b\n</pre>", "<pre>True</pre>"]
+    assert page.count("@@output-") == 2
+    assert insert_outputs("<p>@@output-1@@</p>", shown) == '<div class="output"><pre>True</pre></div>'
