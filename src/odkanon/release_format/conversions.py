@@ -159,4 +159,6 @@ def _numbered(table: pa.Table, axis: str) -> tuple[list[str], npt.NDArray[np.int
 
 
 def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,.10g}" if isinstance(value, int | float) else str(value)
