@@ -37,7 +37,10 @@ def test_a_table_of_zones_without_coordinates_can_be_explored(page_built: Path, 
         assert not {"mondrian", "freezones"} & set(controls.methods)
         status, answer = ask(server, "anonymize", first(server, base=True))
         assert status == 200
-        assert answer["releases"][0]["origin"]["shape"] == [-1] * len(answer["releases"][0]["origin"]["id"])
+        (level,) = answer["levels"]
+        assert level["level"] == "zones"
+        assert level["shape"] == [-1] * len(level["id"])
+        assert level["tables"][0][""]["total"]["trips"] == answer["releases"][0]["about"]["published"]["trips"]
         assert ask(server, "anonymize", first(server, split=True))[0] == 400
         server.session.close()
         status, answer = ask(server, "more", first(server))
@@ -54,7 +57,7 @@ def test_a_table_between_cells_can_be_made_coarser(page_built: Path, tmp_path: P
             question = first(server, resolution=resolution, number=number)
             status, answer = ask(server, "anonymize", question)
             assert status == 200
-            assert max(answer["releases"][0]["origin"]["level"]) <= resolution
+            assert max(int(level["level"]) for level in answer["levels"]) <= resolution
 
 
 def test_the_command_prints_its_address_and_ends_quietly(survey: Path, page_built: Path) -> None:

@@ -74,12 +74,16 @@ class ReleaseReader:
         Published trips and, where known, weight of each row.
     unlisted : int or None
         The most trips that the release may leave out; None if unknown.
+    certain, possible : array of float, optional
+        How many of the trips of each row are sure to be of the kind asked for, and how many can be; by default all.
     """
 
     model: FlowModel
     footprints: tuple[ZoneFootprints, ZoneFootprints]
     measures: dict[str, Floats]
     unlisted: int | None
+    certain: Floats | None = None
+    possible: Floats | None = None
 
     @property
     def tree(self) -> PlaceTree:
@@ -138,7 +142,10 @@ class ReleaseReader:
         for first in range(0, shares[0].shape[1], step):
             some = slice(first, min(first + step, shares[0].shape[1]))
             found = {name: matrix[some].toarray() for name, matrix in matrices.items()}
-            low, high = (self._between_zones(relations[0][at], relations[1][at], some) for at in (0, 1))
+            low, high = (
+                self._between_zones(relations[0][at], relations[1][at], some, mass)
+                for at, mass in enumerate((self.certain, self.possible))
+            )
             estimate = np.clip(found["trips"], low, high + (self.unlisted or 0))
             origin, destination = np.nonzero((estimate >= least) | (low > 0))
             parts.append(
@@ -192,11 +199,12 @@ class ReleaseReader:
         )
         return (shares[0].T.tocsr() @ (flow @ shares[1])).tocsr()
 
-    def _between_zones(self, origin: Any, destination: Any, some: slice) -> Floats:
-        """Return the trips of rows whose zones are both related to the areas."""
+    def _between_zones(self, origin: Any, destination: Any, some: slice, mass: Floats | None) -> Floats:
+        """Return the trips of rows whose zones are both related to the areas; of the kind asked for, if any."""
         from scipy.sparse import csr_array
 
-        trips = csr_array((self.measures["trips"], self.model.rows), shape=(origin.shape[0], destination.shape[0]))
+        own = self.measures["trips"] if mass is None else mass
+        trips = csr_array((own, self.model.rows), shape=(origin.shape[0], destination.shape[0]))
         found: Floats = (origin[:, some].T.tocsr() @ trips @ destination).toarray()
         return found
 

@@ -99,7 +99,7 @@ class Session:
             _as_saved(release, NAMES[part.targets[0]] if request.split else self.data.name)
             for part, release in zip(request.parts, releases, strict=True)
         ]
-        model = build_model(saved)
+        model = build_model(saved, fast=True)
         if base:
             places = model["shapes"][: model["extent"]]
             model |= {"base": build_basemap(places), "names": build_labels(places)}

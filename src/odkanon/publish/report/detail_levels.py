@@ -34,6 +34,8 @@ from odkanon.zoning.zone_nodes import CellNodes, cell_nodes
 
 NUMBERS = ("trips", "low", "high", "interval_low", "interval_high")
 """Estimate, the bounds that hold whatever the truth is, and the 80 % interval."""
+UNBOUNDED = -1
+"""The upper bound of flows of a release that does not bound what it leaves out."""
 FEWEST_PLACES, MOST_PLACES = 3, 1_200
 LEVELS = 4
 """A page has at most this many resolutions, the finest ones."""
@@ -116,13 +118,13 @@ class Estimator(Protocol):
 
 
 def build_levels(
+    levels: Sequence[AreaLevel],
     releases: Sequence[SavedRelease],
     estimators: Sequence[Estimator],
     shapes: ShapeTable,
     districts: Districts | None = None,
 ) -> list[dict[str, Any]]:
     """Pack all levels of a page, the coarsest first, with one set of tables for each release."""
-    levels = choose_levels(releases, districts)
     packed = []
     for number, level in enumerate(levels):
         tables = [
@@ -297,7 +299,7 @@ def _whole(numbers: Numbers) -> dict[str, list[int]]:
     """Return whole numbers: lower ends rounded down, upper ends up, so that they still hold."""
     rounded = [np.floor if name.endswith("low") else np.ceil if name.endswith("high") else np.rint for name in NUMBERS]
     return {
-        name: turn(np.round(values, 6)).astype(np.int64).tolist()
+        name: turn(np.round(np.where(np.isfinite(values), values, UNBOUNDED), 6)).astype(np.int64).tolist()
         for name, turn, values in zip(NUMBERS, rounded, numbers, strict=True)
     }
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from odkanon.methods.method_registry import words_for
 from odkanon.model.measures import MEASURES
-from odkanon.publish.report.detail_levels import build_levels
-from odkanon.publish.report.even_flows import EvenFlows
+from odkanon.publish.report.detail_levels import build_levels, choose_levels
+from odkanon.publish.report.level_estimators import choose_estimator
 from odkanon.publish.report.packing import ShapeTable, pack_numbers
 from odkanon.publish.report.place_names import Districts
 from odkanon.release_format.folder import SavedRelease
@@ -25,7 +25,9 @@ MAX_ROUGH = 150
 _ROUGHER = 1.5
 
 
-def build_model(releases: Sequence[SavedRelease], districts: Districts | None = None) -> dict[str, Any]:
+def build_model(
+    releases: Sequence[SavedRelease], districts: Districts | None = None, *, fast: bool = False
+) -> dict[str, Any]:
     """Pack releases into the model of one page, ready for JSON.
 
     Parameters
@@ -34,10 +36,13 @@ def build_model(releases: Sequence[SavedRelease], districts: Districts | None = 
         At least one; two are compared, more are shown one at a time.
     districts : Districts, optional
         Polygons with names, the coarsest level of detail.
+    fast : bool
+        Spread rows evenly instead of estimating flows, for the slider of the explorer.
     """
     shapes = ShapeTable()
-    estimators = [EvenFlows(release) for release in releases]
-    levels = build_levels(releases, estimators, shapes, districts)
+    chosen = choose_levels(releases, districts)
+    estimators = [choose_estimator(release, chosen, fast=fast) for release in releases]
+    levels = build_levels(chosen, releases, estimators, shapes, districts)
     extent = list(shapes.packed)
     packed = [_pack_release(release, shapes) for release in releases]
     return {"format": FORMAT, "releases": packed, "levels": levels, "shapes": shapes.packed, "extent": len(extent)}

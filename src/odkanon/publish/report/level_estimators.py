@@ -1,24 +1,142 @@
-"""Flows between the places of a page by even spreading: fast enough for a slider, and nothing else.
+"""Flows between the places of a page: those that `odkanon.estimate` finds, or rows spread evenly.
 
-Each row is spread over the places that its zones meet, in equal parts of a cell's children or of an outline's points.
-Bounds hold whatever the truth is: rows inside both places, and all rows that meet both.
+The estimate is what every saved page shows. Even spreading is fast enough for the slider of the explorer, and needs no
+outlines. The bounds of both hold whatever the truth is: rows inside both places, and all rows that meet both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.publish.report.detail_levels import AreaLevel, LevelFlows, Numbers, sample_points
+from odkanon.estimate.flow_estimates import FlowEstimates, ReleaseReader, read_flows
+from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas, ZoneFootprints
+from odkanon.estimate.zone_shares import zone_shares
+from odkanon.model.axes import AXES
+from odkanon.publish.report.detail_levels import (
+    NEGLIGIBLE,
+    NUMBERS,
+    UNBOUNDED,
+    AreaLevel,
+    Estimator,
+    LevelFlows,
+    Numbers,
+    sample_points,
+)
+from odkanon.release_format.conversions import to_shapes
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, latlng_to_cell
 from odkanon.zoning.zone_nodes import cell_nodes
 
 _WIDTH = 1.2816
 """Standard deviations on each side of an 80 % interval."""
+
+
+def choose_estimator(release: SavedRelease, levels: Sequence[AreaLevel], *, fast: bool = False) -> Estimator:
+    """Return what estimates the flows of a release: the estimate, if its zones have outlines and time allows."""
+    located = all(None not in level.outlines for level in levels)
+    ends = (release.zone_index.outlines[each] for each in np.unique(release.zone_index.origin).tolist())
+    return EvenFlows(release) if fast or not located or all(end is None for end in ends) else EstimatedFlows(release)
+
+
+def most_unlisted(release: SavedRelease) -> float:
+    """Return how many trips a release can have left out, infinity if it does not bound them."""
+    most = (release.manifest.get("unlisted") or {}).get("at_most_trips")
+    return np.inf if most is None else float(most)
+
+
+class EstimatedFlows:
+    """Flows of one release as `odkanon.SavedRelease.estimate` finds them."""
+
+    def __init__(self, release: SavedRelease) -> None:
+        self.release, self._even = release, EvenFlows(release)
+        self._areas: dict[str, tuple[Areas, Areas]] = {}
+
+    @cached_property
+    def _reader(self) -> ReleaseReader:
+        return read_flows(self.release)
+
+    @cached_property
+    def _row(self) -> Ints:
+        """For each row of the release, that of the reader: the same two zones, whatever the attributes."""
+        zones = [np.array(self.release.table.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
+        number = [np.unique(each, return_inverse=True)[1].astype(np.int64) for each in zones]
+        return np.unique(number[0] * (int(number[1].max()) + 1) + number[1], return_inverse=True)[1].astype(np.int64)
+
+    def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
+        """Return the flows of the trips with some values of attributes."""
+        reader = self._reader_of(where)
+        areas, everywhere = self._areas_of(level)
+        pairs = reader.between(areas, areas, least=NEGLIGIBLE)
+        ends = reader.between(areas, everywhere, least=0.0), reader.between(everywhere, areas, least=0.0)
+        number = {name: at for at, name in enumerate(level.ids)}
+        origin, destination = (_positions(pairs.table, axis, number) for axis in AXES)
+        starts, stops = (
+            _numbers(found).take(np.argsort(_positions(found.table, axis, number)))
+            for found, axis in zip(ends, AXES, strict=True)
+        )
+        total = self._total() if not where else _numbers(reader.between(everywhere, everywhere, least=0.0))
+        return LevelFlows(origin, destination, _numbers(pairs), starts, stops, total)
+
+    def _total(self) -> Numbers:
+        trips = np.array([float(self.release.measure("trips").sum())])
+        return Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
+
+    def _reader_of(self, where: Mapping[str, str]) -> ReleaseReader:
+        """Return the reader of the trips with some values: the model of all trips deals out a share of each row."""
+        if not where:
+            return self._reader
+        certain, likely, possible = (
+            np.bincount(self._row, mass).astype(np.float64) for mass in self._even.masses(where)
+        )
+        return replace(self._reader, measures={"trips": likely}, certain=certain, possible=possible)
+
+    def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
+        """Return the places of a level, and all of them as one."""
+        if level.name not in self._areas:
+            cells = None if level.cells is None else CellAreas(level.cells, int(level.name))
+            areas = cells or PolygonAreas(level.ids, to_shapes(level.outlines))
+            self._areas[level.name] = _KnownAreas(areas), _KnownAreas(Everywhere())
+        return self._areas[level.name]
+
+
+class _KnownAreas:
+    """Areas that are asked the same again for each attribute value: the answers are kept."""
+
+    def __init__(self, areas: Areas) -> None:
+        self._areas, self._kept = areas, dict[int, tuple[Any, Any]]()
+
+    @property
+    def ids(self) -> list[str]:
+        return self._areas.ids
+
+    def number(self, lat: Floats, lon: Floats) -> Ints:
+        if id(lat) not in self._kept:
+            self._kept[id(lat)] = lat, self._areas.number(lat, lon)
+        found: Ints = self._kept[id(lat)][1]
+        return found
+
+    def relation(self, zones: ZoneFootprints) -> tuple[Any, Any]:
+        if id(zones) not in self._kept:
+            self._kept[id(zones)] = zones, self._areas.relation(zones)
+        inside, meets = self._kept[id(zones)][1]
+        return inside, meets
+
+
+def _positions(table: pa.Table, axis: str, number: Mapping[str, int]) -> Ints:
+    return np.array([number[name] for name in table.column(axis).to_pylist()], dtype=np.int64)
+
+
+def _numbers(found: FlowEstimates) -> Numbers:
+    names = ["estimate" if "estimate" in found.table.column_names else "trips", *NUMBERS[1:]]
+    columns = (found.table.column(name).fill_null(UNBOUNDED).to_numpy().astype(np.float64) for name in names)
+    return Numbers(*columns)
 
 
 class EvenFlows:
@@ -32,9 +150,9 @@ class EvenFlows:
     def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
         """Return the flows of the trips with some values of attributes."""
         share, group = self._shares_in(level)
-        stated, likely, possible = self._masses(where, group, len(share))
+        stated, likely, possible = self._matrices(where, group, len(share))
         whole, meets = np.where(np.arange(len(share))[:, None] < len(level.ids), share, 0), (share > 0).astype(float)
-        unlisted = float((self.release.manifest.get("unlisted") or {}).get("at_most_trips") or 0)
+        unlisted = most_unlisted(self.release)
         low = whole.T @ stated @ whole
         trips = np.maximum(share.T @ likely @ share, low)
         high = meets.T @ possible @ meets + unlisted
@@ -55,19 +173,24 @@ class EvenFlows:
         index = self.release.zone_index
         return index.origin, index.destination, self.release.measure("trips")
 
-    def _masses(self, where: Mapping[str, str], group: Ints, size: int) -> tuple[Floats, Floats, Floats]:
+    def _matrices(self, where: Mapping[str, str], group: Ints, size: int) -> list[Floats]:
         """Return the trips between groups of zones that certainly, probably and possibly have some values."""
-        origin, destination, trips = self._table
+        origin, destination, _ = self._table
+        pair = group[origin] * size + group[destination]
+        masses = self.masses(where)
+        return [
+            np.bincount(pair, mass, minlength=size * size).astype(np.float64).reshape(size, size) for mass in masses
+        ]
+
+    def masses(self, where: Mapping[str, str]) -> list[Floats]:
+        """Return how many trips of each row certainly, probably and possibly have some values."""
+        trips = self._table[2]
         certain, likely, possible = (np.ones(len(trips)) for _ in range(3))
         for name, value in where.items():
             texts, number = self._texts(name)
             weight = self._value_shares(name, value, texts, np.bincount(number, trips).astype(np.float64))[number]
             certain, likely, possible = certain * (weight == 1), likely * weight, possible * (weight > 0)
-        masses = []
-        for part in (certain, likely, possible):
-            mass = np.bincount(group[origin] * size + group[destination], trips * part, minlength=size * size)
-            masses.append(mass.astype(np.float64).reshape(size, size))
-        return masses[0], masses[1], masses[2]
+        return [trips * part for part in (certain, likely, possible)]
 
     def _texts(self, name: str) -> tuple[list[str], Ints]:
         """Return the distinct texts of an attribute, and for each row the number of its own."""
@@ -134,9 +257,6 @@ class EvenFlows:
             shares = np.zeros((len(index.ids), len(level.ids)))
             shares[np.arange(len(index.ids)), [position[each] for each in index.ids]] = 1.0
             return shares, np.ones(len(shares), dtype=bool)
-        from odkanon.estimate.zone_shares import zone_shares
-        from odkanon.release_format.conversions import to_shapes
-
         found = zone_shares(self.release.shapes, to_shapes(level.outlines))
         shares = np.zeros((len(index.ids), len(level.ids) + 1))
         shares[found.source, found.target] = found.share
