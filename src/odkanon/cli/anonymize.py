@@ -13,6 +13,7 @@ from odkanon.cli.common_options import command
 from odkanon.cli.engine_options import EngineName, Input, command_account, parse_age_bands
 from odkanon.cli.input_options import InputOptions
 from odkanon.cli.option_rules import was_given
+from odkanon.cli.report import PageOptions
 from odkanon.cli.rule_options import RuleOptions
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, OptionConflictError
@@ -92,6 +93,7 @@ def anonymize(
     source: Input,
     how: InputOptions,
     wanted: RuleOptions,
+    page: PageOptions,
     output: Path,
     method: str | None = None,
     budget: float | None = None,
@@ -193,6 +195,7 @@ def anonymize(
         memory_limit=None if memory_limit is None else parse_bytes(memory_limit),
         spark_master=spark_master,
     )
+    texts, account = page(), command_account(context, output)
     with stages() as stage:
-        result = publish(request, output, force=force, command=command_account(context, output), stage=stage)
+        result = publish(request, output, force=force, texts=texts, command=account, stage=stage)
     show_result(result, request, output)

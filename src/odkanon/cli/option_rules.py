@@ -78,6 +78,8 @@ CLASHES = (
     ),
     Clash(("picture",), True, ("output", "full", "basemap"), "it writes a picture, not a page"),
     Clash(("picture",), False, ("measure", "axis", "near", "km", "paper"), "pages show all of it", "report"),
+    Clash(("picture",), True, ("names", "language"), "it writes a picture, not a page"),
+    Clash(("names",), False, ("name_column",), "it is a column of that file"),
     Clash(("near",), False, ("km",), "the picture shows the whole area"),
     Clash(("to",), True, ("where", *_OF_EXPORTS), "a catalogue describes whole releases", value="dcat"),
     Clash(("to",), False, _CATALOGUE, "it describes a catalogue entry", value="dcat"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from odkanon.linked.fixed_zoning import Zoning
     from odkanon.model.od import Matrix
     from odkanon.model.provenance import Source
+    from odkanon.publish.report import PageTexts
 
 Stage = Callable[[str], None]
 """Is called with what happens next."""
@@ -55,6 +56,7 @@ def publish(
     folder: Path,
     *,
     force: bool = False,
+    texts: PageTexts | None = None,
     command: Mapping[str, Any] | None = None,
     stage: Stage = _silent,
 ) -> Release | LinkedReleases:
@@ -66,6 +68,8 @@ def publish(
         Where the release goes.
     force : bool
         Replace an earlier release.
+    texts : PageTexts, optional
+        What the release is called on its page and in its data package.
     command : mapping, optional
         The options of the command line, for the recipe.
     stage : callable
@@ -80,13 +84,13 @@ def publish(
     result = run(request, stage=stage)
     if isinstance(result, LinkedReleases):
         stage(f"writing {folder}")
-        save_linked(result, folder, force=force, matrix=matrix, command=command)
+        save_linked(result, folder, force=force, matrix=matrix, texts=texts, command=command)
         return result
     if result.refusal is None and not request.by and request.place is None:
         stage("computing what any release of this input could reach at best")
         _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
-    save_release(result, folder, force=force, matrix=matrix, command=command)
+    save_release(result, folder, force=force, matrix=matrix, texts=texts, command=command)
     return result
 
 

@@ -20,7 +20,7 @@ from odkanon.methods.method_registry import words_for
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.publish.manifests import full_manifest, public_manifest
-from odkanon.publish.report import is_built, make_page
+from odkanon.publish.report import PageTexts, is_built, make_page
 from odkanon.release_format.contents import classes_table, leaf_counts, make_index, zones_geojson
 from odkanon.release_format.datapackage import describe_package, size_and_digest
 from odkanon.release_format.folder import SavedRelease
@@ -53,6 +53,7 @@ def save_release(
     *,
     force: bool = False,
     matrix: Any = None,
+    texts: PageTexts | None = None,
     source: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -71,13 +72,15 @@ def save_release(
     matrix : int, path or GeoDataFrame, optional
         The places of ``matrix.csv``; see `odkanon.estimate.flat_matrix`. By default cells of resolution 7, or of a
         coarser one where these would be more than 4,000.
+    texts : PageTexts, optional
+        What the release is called on its page and in its data package.
     source, command : mapping, optional
         What was read and how, and the options of the command, for the recipe.
     """
     if release.refusal:
         raise RefusedError.nothing_publishable(release.refusal)
     with ReleaseTarget(folder, force=force).replaced() as (made, recipe):
-        write_public(release, made, folder.name, matrix)
+        write_public(release, made, folder.name, matrix, texts)
         digest, read = sha256(made / MANIFEST), _source(release.input.source, source)
         content = make_recipe(folder, _account(release, made), digest=digest, source=read, command=command)
         write_json(recipe, content, indent=2)
@@ -90,6 +93,7 @@ def save_linked(
     *,
     force: bool = False,
     matrix: Any = None,
+    texts: PageTexts | None = None,
     source: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -112,7 +116,7 @@ def save_linked(
         releases = {WHOLE: linked.whole}
         releases |= {name: part.release for name, part in segments.items() if part.release is not None}
         for name, release in releases.items():
-            write_public(release, made / name, name, matrix)
+            write_public(release, made / name, name, matrix, texts)
         listed = {name: (part.dimension, part.segment) for name, part in segments.items()}
         write_json(made / INDEX, make_index(linked.whole, listed, made), indent=2)
         accounts = {name: _account(release, made / name) for name, release in releases.items()}
@@ -122,7 +126,9 @@ def save_linked(
     return folder
 
 
-def write_public(release: Release, folder: Path, name: str, matrix: Any = None) -> None:
+def write_public(
+    release: Release, folder: Path, name: str, matrix: Any = None, texts: PageTexts | None = None
+) -> None:
     """Write the public files of a release into a folder, and verify what was written."""
     folder.mkdir(exist_ok=True)
     table, zones, manifest = classes_table(release), zones_geojson(release), public_manifest(release)
@@ -142,10 +148,11 @@ def write_public(release: Release, folder: Path, name: str, matrix: Any = None) 
         columns=table.column_names,
         zones=zones["features"],
         files=size_and_digest(folder),
+        texts=None if texts is None else texts.titles,
     )
     write_json(folder / PACKAGE, package, indent=2)
     if is_built() and release.subject.place is None:  # the page is of flows between two places
-        write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)]))
+        write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)], texts=texts))
 
 
 def as_saved(release: Release, name: str = "release") -> SavedRelease:

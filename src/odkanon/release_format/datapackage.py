@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from odkanon.core.parsing import parse_json
 from odkanon.model.axes import Subject
 from odkanon.model.measures import AT_CAP, DISTINCT
 from odkanon.release_format.names import (
@@ -23,6 +24,7 @@ from odkanon.release_format.names import (
     MATRIX,
     MATRIX_PARQUET,
     MATRIX_ZONES,
+    PACKAGE,
     PARQUET,
     ZONES,
     sha256,
@@ -80,6 +82,7 @@ MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
     "weight": ("number", "Estimated sum of the weights of these trips"),
 }
 """What the columns of the matrix mean."""
+_UNTITLED = "Origin-destination matrix: "
 
 _ATTRIBUTE = ("string", "What kind of trips; any where that was given up")
 _PLACE = ("string", "Zone of the trips; an id of zones.geojson")
@@ -103,6 +106,7 @@ def describe_package(
     columns: Sequence[str],
     zones: Iterable[Mapping[str, Any]],
     files: Mapping[str, tuple[int, str]],
+    texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the descriptor of a release folder, the content of ``datapackage.json``.
 
@@ -123,6 +127,8 @@ def describe_package(
         The features of ``zones.geojson``; their outlines give the extent.
     files : mapping of str to (int, str)
         The size in bytes and the SHA-256 of each file to describe, by its name in `RESOURCES`.
+    texts : mapping of str to str, optional
+        What the steward calls the release: ``title``, ``source``, ``period``, ``licence`` and ``language``.
 
     Examples
     --------
@@ -155,9 +161,7 @@ def describe_package(
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": _slug(name),
-        "title": f"Origin-destination matrix: {name}"
-        if subject.place is None
-        else f"{subject.unit} by {subject.place}: {name}",
+        "title": f"{_UNTITLED}{name}" if subject.place is None else f"{subject.unit} by {subject.place}: {name}",
         "description": str(manifest["statement"]),
         "keywords": ["origin-destination", "mobility", "k-anonymity"]
         if subject.place is None
@@ -166,8 +170,37 @@ def describe_package(
         "promise": {measure: rule[measure] for measure in map(subject.column, COLUMNS) if measure in rule},
         "resources": described,
     }
+    package |= _stated(texts or {})
     extent = _extent(zones)
     return package | ({} if extent is None else {"spatial": {"bbox": extent}})
+
+
+def _stated(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the properties of a package that the steward states."""
+    found: dict[str, Any] = {name: texts[name] for name in ("title", "period", "language") if name in texts}
+    if "source" in texts:
+        found["sources"] = [{"title": texts["source"]}]
+    if "licence" in texts:
+        address = "path" if re.match(r"https?://\S+$", texts["licence"]) else "name"
+        name = texts["licence"] if address == "path" else _slug(texts["licence"])
+        found["licenses"] = [{address: name, "title": texts["licence"]}]
+    return found
+
+
+def read_texts(folder: Path) -> dict[str, str]:
+    """Return what the steward stated about a release in its data package; nothing if there is none."""
+    try:
+        package = parse_json((folder / PACKAGE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(package, dict):
+        return {}
+    lists = {"source": package.get("sources"), "licence": package.get("licenses")}
+    found = {name: each[0].get("title") for name, each in lists.items() if isinstance(each, list) and each}
+    found |= {name: package.get(name) for name in ("title", "period", "language")}
+    if str(found["title"]).startswith(_UNTITLED):
+        del found["title"]
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def size_and_digest(folder: Path) -> dict[str, tuple[int, str]]:

@@ -67,7 +67,9 @@ class EstimatedFlows:
         """For each row of the release, that of the reader: the same two zones, whatever the attributes."""
         zones = [np.array(self.release.table.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
         number = [np.unique(each, return_inverse=True)[1].astype(np.int64) for each in zones]
-        return np.unique(number[0] * (int(number[1].max()) + 1) + number[1], return_inverse=True)[1].astype(np.int64)
+        pair = number[0] * (int(number[1].max()) + 1) + number[1]
+        row: Ints = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+        return row
 
     def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
         """Return the flows of the trips with some values of attributes."""

@@ -7,7 +7,8 @@ then the steps from corner to corner. A box has two entries only: a corner and i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from odkanon.methods.method_registry import words_for
@@ -23,6 +24,38 @@ FORMAT = 2
 MAX_ROUGH = 150
 """At most this many areas are outlined that are only roughly known."""
 _ROUGHER = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class PageTexts:
+    """What the steward calls a release, on its page and in its data package.
+
+    Attributes
+    ----------
+    title, source, period, licence : str, optional
+        As a reader should see them.
+    language : str, optional
+        The language in which the page opens: ``en``, ``es`` or ``fr``; by default that of the reader.
+    districts : Districts, optional
+        Polygons with the names that people use.
+    """
+
+    title: str | None = None
+    source: str | None = None
+    period: str | None = None
+    licence: str | None = None
+    language: str | None = None
+    districts: Districts | None = None
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The texts that were given."""
+        given = {name: getattr(self, name) for name in ("title", "source", "period", "licence", "language")}
+        return {name: text for name, text in given.items() if text}
+
+    def with_defaults(self, known: Mapping[str, str]) -> PageTexts:
+        """Return the texts with others where none are given."""
+        return PageTexts(**{**known, **self.titles}, districts=self.districts)
 
 
 def build_model(

@@ -12,7 +12,8 @@ from odkanon.core.atomic_write import write_whole
 from odkanon.errors import InputError
 from odkanon.publish.report.basemap import build_basemap, build_labels
 from odkanon.publish.report.custom_basemap import read_basemap
-from odkanon.publish.report.page_model import build_model
+from odkanon.publish.report.page_model import PageTexts, build_model
+from odkanon.release_format.datapackage import read_texts
 from odkanon.release_format.folder import SavedRelease, is_linked_folder, open_linked, open_release
 from odkanon.release_format.names import INDEX, PAGE
 from odkanon.release_format.recipe import open_full
@@ -28,7 +29,7 @@ def is_built() -> bool:
     return resources.files("odkanon.publish.report").joinpath(TEMPLATE).is_file()
 
 
-def render(folders: Sequence[Path], *, basemap: Path | None = None) -> str:
+def render(folders: Sequence[Path], *, basemap: Path | None = None, texts: PageTexts | None = None) -> str:
     """Make a page of one or several saved releases.
 
     Parameters
@@ -38,6 +39,9 @@ def render(folders: Sequence[Path], *, basemap: Path | None = None) -> str:
         becomes one page with a switch.
     basemap : Path, optional
         A GeoJSON or PMTiles file to draw with the zones, such as streets. Its attributes are not copied.
+    texts : PageTexts, optional
+        Title, source, period, licence, language and the names of districts; by default, of a single release, those in
+        its data package.
 
     Returns
     -------
@@ -64,12 +68,19 @@ def render(folders: Sequence[Path], *, basemap: Path | None = None) -> str:
         raise InputError("no release given; give at least one release folder")
     paths = [Path(folder) for folder in folders]
     if len(paths) == 1 and is_linked_folder(paths[0]):
-        return make_page(open_linked(paths[0]), basemap=basemap, switch=paths[0].resolve().name)
-    return make_page([open_release(path) for path in paths], basemap=basemap)
+        return make_page(open_linked(paths[0]), basemap=basemap, texts=texts, switch=paths[0].resolve().name)
+    if len(paths) == 1:
+        texts = (texts or PageTexts()).with_defaults(read_texts(paths[0]))
+    return make_page([open_release(path) for path in paths], basemap=basemap, texts=texts)
 
 
 def make_page(
-    releases: Sequence[SavedRelease], *, basemap: Path | None = None, full: bool = False, switch: str | None = None
+    releases: Sequence[SavedRelease],
+    *,
+    basemap: Path | None = None,
+    texts: PageTexts | None = None,
+    full: bool = False,
+    switch: str | None = None,
 ) -> str:
     """Make a page of opened releases; see `render`.
 
@@ -80,7 +91,8 @@ def make_page(
     switch : str, optional
         Show one release at a time; this is the name of all of them.
     """
-    model = build_model(releases) | {"full": full, "switch": switch}
+    texts = texts or PageTexts()
+    model = build_model(releases, texts.districts) | {"full": full, "switch": switch, "titles": texts.titles}
     places = model["shapes"][: model["extent"]]
     model["base"] = build_basemap(places)
     model["names"] = build_labels(places)
@@ -88,7 +100,7 @@ def make_page(
     return fill_template(model)
 
 
-def write_report(folder: Path, *, basemap: Path | None = None) -> Path:
+def write_report(folder: Path, *, basemap: Path | None = None, texts: PageTexts | None = None) -> Path:
     """Write ``report.html`` into a release folder and return its path.
 
     The page of linked releases goes beside their folder as ``NAME.html``, since that may hold nothing but releases.
@@ -106,11 +118,13 @@ def write_report(folder: Path, *, basemap: Path | None = None) -> Path:
     folder = Path(folder)
     beside = folder.absolute().with_name(f"{folder.resolve().name}.html")
     target = beside if is_linked_folder(folder) else folder / PAGE
-    write_whole(target, render([folder], basemap=basemap))
+    write_whole(target, render([folder], basemap=basemap, texts=texts))
     return target
 
 
-def write_full_report(folder: Path, *, basemap: Path | None = None, force: bool = False) -> Path:
+def write_full_report(
+    folder: Path, *, basemap: Path | None = None, texts: PageTexts | None = None, force: bool = False
+) -> Path:
     """Write a page with everything in the recipe of a release, beside its folder. Not for publication."""
     absolute = folder.absolute()
     if (absolute.parent / INDEX).is_file():
@@ -118,7 +132,8 @@ def write_full_report(folder: Path, *, basemap: Path | None = None, force: bool 
     else:
         target = absolute.with_name(f"{absolute.name}.full.html")
     check_files(target, force=force)
-    write_whole(target, make_page([open_full(folder)], basemap=basemap, full=True))
+    texts = (texts or PageTexts()).with_defaults(read_texts(folder))
+    write_whole(target, make_page([open_full(folder)], basemap=basemap, texts=texts, full=True))
     return target
 
 
