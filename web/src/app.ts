@@ -12,7 +12,7 @@ import { unitsAt } from "./map/ruler";
 import type { Pointed } from "./map/tip";
 import { Maps } from "./map/view";
 import { unpack, withGoodness, type Goodness, type Model, type PackedModel } from "./model";
-import { Card, listed } from "./panels/card";
+import { Card, listed, type CardContent } from "./panels/card";
 import type { Suggestion } from "./panels/field";
 import { Matrix } from "./panels/matrix";
 import { Promises } from "./panels/promise";
@@ -20,17 +20,16 @@ import { Strip, valueName, type Attribute } from "./panels/strip";
 import { Tools } from "./panels/tools";
 import { fromHash, Store, toHash, type State } from "./state";
 import { followTheme, isDark, palette } from "./theme";
-import { LANGUAGES, Speech, type Numbers } from "./words";
+import { knownAs, LANGUAGES, Speech, type Numbers } from "./words";
 
 const MOST_FLOWS = 900;
-/** A place that is drawn smaller than this, in pixels, belongs to a coarser level. */
-const SMALLEST = 52;
+/** A place that is drawn smaller than this, in pixels, belongs to a coarser level; on a small map it may be smaller. */
+const SMALLEST = 78;
+const USUAL_WIDTH = 1300;
 const LARGEST_CIRCLE = 15;
 /** The part of all trips that the first view holds. */
 const TAIL = 0.03;
 const SUGGESTED = 8;
-/** The share of the trips that ends in the town a page is named after. */
-const FAIR = 0.02;
 const ALPHA = { surely: 1, likely: 0.75, unsure: 0.28 };
 
 /** Without accents and capitals, so that "maipu" finds Maipú. */
@@ -57,7 +56,7 @@ export class App {
     private readonly root: Element,
     public model: Model,
     private readonly controls: HTMLElement | null = null,
-    embedded = false,
+    private readonly embedded = false,
   ) {
     const language = [model.titles.language, navigator.language.slice(0, 2), "en"].find((one) => one && one in LANGUAGES)!;
     this.first = { from: null, to: null, level: null, only: {}, view: model.releases.length === 2 && model.switch === null ? "change" : "flows", release: 0, rough: false, language, theme: "auto" };
@@ -183,7 +182,8 @@ export class App {
     const fixed = able.find(({ name }) => name === level);
     if (fixed) return fixed;
     const { pixelsPerKm } = unitsAt(this.maps.camera.view);
-    const large = able.filter(({ typical }) => 2 * Math.sqrt(typical / Math.PI) * pixelsPerKm >= SMALLEST);
+    const smallest = SMALLEST * Math.min(1, Math.max(0.6, this.maps.element.clientWidth / USUAL_WIDTH));
+    const large = able.filter(({ typical }) => 2 * Math.sqrt(typical / Math.PI) * pixelsPerKm >= smallest);
     return large.at(-1) ?? able[0] ?? this.model.levels[0]!;
   }
 
@@ -304,7 +304,7 @@ export class App {
     const side = (name: string): DOMRect | undefined => this.root.querySelector(`[data-card="${name}"]`)?.getBoundingClientRect();
     const [main, tools, strip, sheet] = [side("main"), side("tools"), side("strip"), this.root.querySelector(".sheet")?.getBoundingClientRect()];
     const wide = map.width > 720;
-    if (!main || !tools) return { left: 0, right: 0, top: 0, bottom: 0 };
+    if (!main || !tools || this.embedded) return { left: 0, right: 0, top: 0, bottom: 0 };
     return wide
       ? { left: main.right - map.left, right: this.controls ? this.controls.offsetWidth + 16 : 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, strip?.height ? map.bottom - strip.top : 0) }
       : { left: 0, right: 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, map.bottom - (sheet?.height ? sheet.top : main.top)) };
@@ -445,19 +445,7 @@ export class App {
     if (from >= 0 && to >= 0) return words.titlePair(name(from), name(to));
     if (from >= 0) return words.titleFrom(name(from));
     if (to >= 0) return words.titleTo(name(to));
-    return this.model.titles.title ?? words.title(this.cityName());
-  }
-
-  /** The largest town that a fair share of the trips ends in, else what most places are named after. */
-  private cityName(): string | null {
-    const level = this.model.levels.find(({ name }) => name !== "districts") ?? this.model.levels[0]!;
-    if (level.name === "zones") return null;
-    const table = level.table(this.store.state.release)!;
-    const town = this.model.towns.find(({ at }) => {
-      const place = level.at(at);
-      return place >= 0 && table.ends(place).trips >= FAIR * table.total.trips;
-    });
-    return town?.name ?? level.mostly((place) => table.ends(place).trips);
+    return this.model.titles.title ?? words.title(this.model.city);
   }
 
   private tellFlows({ total, stay, list }: Answer): void {
@@ -474,7 +462,7 @@ export class App {
         from: from < 0 ? null : name(from),
         to: to < 0 ? null : name(to),
         sentences: this.sentences({ total, stay, list }),
-        total: total ?? null,
+        known: this.known({ total, stay, list }),
         heading: from >= 0 ? words.listFrom : to >= 0 ? words.listTo : words.listAll,
         list: shown.map((entry) => ({ entry, name: name(entry.place), number: speech.short(entry), share: entry.trips / most, sure: Math.min(1, entry.low / Math.max(entry.trips, 1)) })),
         more: list.length - shown.length,
@@ -499,14 +487,17 @@ export class App {
     const name = (place: number): string => level.title(place, speech);
     if (from >= 0 && to >= 0) {
       if (!total) return [words.few(name(from), name(to), speech.number(Math.max(1, Math.ceil(this.table().least))))];
-      return capital([words.pair(speech.told(total), name(from), name(to)), words.certainly(speech.number(total.low), speech.number(total.high))]);
+      return capital([words.pair(speech.told(total), name(from), name(to)), this.certainly(total)]);
     }
     if (from < 0 && to < 0) {
       const tops = list.slice(0, 3).map((one, i) => {
         const share = i === 0 && total ? speech.share(one, total) : null;
         return share ? `${name(one.place)} (${share})` : name(one.place);
       });
-      return capital([tops.length > 2 ? words.all(speech.told(total!), speech.listed(tops)) : words.allBare(speech.told(total!))]);
+      const [some, all] = [speech.told(total!), speech.number(total!.trips)];
+      const ends = tops.length > 2 ? speech.listed(tops) : null;
+      if (keyOf(this.store.state.only)) return capital([ends ? words.some(some, ends) : words.someBare(some)]);
+      return capital([ends ? words.all(all, ends) : words.allBare(all)]);
     }
     const own = from >= 0 ? from : to;
     const first = from >= 0 ? words.starts(speech.told(total!), name(own)) : words.ends(speech.told(total!), name(own));
@@ -516,6 +507,25 @@ export class App {
     const goes = !top ? null : from >= 0 ? (share ? words.go(share, name(top.place)) : words.goMost(name(top.place))) : share ? words.come(share, name(top.place)) : words.comeMost(name(top.place));
     const others = [stays ? words.stay(stays) : null, goes].filter((one): one is string => !!one);
     return capital([`${first}.`, ...(others.length ? [`${others.join("; ")}.`] : [])]);
+  }
+
+  /** The bounds that hold whatever the truth is. */
+  private certainly({ low, high }: Numbers): string {
+    const { words, number } = this.speech;
+    return words.certainly(number(low), Number.isFinite(high) ? number(high) : null);
+  }
+
+  /** How much of what is seen is certain, and in which words. */
+  private known({ total }: Answer): CardContent["known"] {
+    if (!total || total.trips <= 0) return null;
+    const { words, percent } = this.speech;
+    const { from, to } = this.question;
+    const all = from < 0 && to < 0;
+    const share = Math.min(1, (all ? this.table().certain : total.low) / total.trips);
+    if (all ? share > 0.9995 : total.low === total.high) return { share: 1, text: words.allSure, bounds: null };
+    if (all) return { share, text: words.sureBetween(percent(share), this.detail()), bounds: null };
+    const pair = from >= 0 && to >= 0;
+    return { share, text: `${words.knownHere(words.known[knownAs(total)])} ${words.sure(percent(share))}`, bounds: pair ? null : this.certainly(total) };
   }
 
   private tellChange([first, second]: [Table, Table]): void {
@@ -539,7 +549,7 @@ export class App {
         from: question.from < 0 ? null : name(question.from),
         to: question.to < 0 ? null : name(question.to),
         sentences: capital(sentences),
-        total: null,
+        known: null,
         heading: words.listChange,
         list: shown.map((entry) => {
           const { by: change, place } = entry;

@@ -36,7 +36,10 @@ export interface PackedLevel {
 const NAMES = ["trips", "low", "high", "interval_low", "interval_high"] as const;
 const NOTHING: Numbers = { trips: 0, low: 0, high: 0, interval_low: 0, interval_high: 0 };
 
-const at = (columns: PackedNumbers, i: number): Numbers => Object.fromEntries(NAMES.map((name) => [name, columns[name][i]!])) as unknown as Numbers;
+/** An upper bound below 0 says that there is none. */
+const bounded = (numbers: Numbers): Numbers => (numbers.high < 0 ? { ...numbers, high: Infinity } : numbers);
+
+const at = (columns: PackedNumbers, i: number): Numbers => bounded(Object.fromEntries(NAMES.map((name) => [name, columns[name][i]!])) as unknown as Numbers);
 
 export interface Flow extends Numbers {
   origin: number;
@@ -55,7 +58,12 @@ export class Table {
   }
 
   get total(): Numbers {
-    return this.packed.total;
+    return bounded(this.packed.total);
+  }
+
+  /** How many of all trips are certain between the places of the level. */
+  get certain(): number {
+    return Array.from(this.packed.pairs.low).reduce((sum, low) => sum + low, 0);
   }
 
   get least(): number {
@@ -152,13 +160,6 @@ export class Level {
   /** The name without distance and direction, for labels. */
   label(place: number): string | null {
     return (this.packed.direction?.[place] ?? -1) < 0 ? (this.packed.name[place] ?? null) : null;
-  }
-
-  /** The name that most trips belong to, if places are named after towns or districts. */
-  mostly(trips: (place: number) => number): string | null {
-    const sums = new Map<string, number>();
-    if (this.name !== "zones") this.packed.name.forEach((name, place) => name && sums.set(name, (sums.get(name) ?? 0) + trips(place)));
-    return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
   }
 
   /** The place that a point lies in, -1 for none. */

@@ -61,6 +61,8 @@ export interface PackedModel {
   releases: PackedRelease[];
   levels?: PackedLevel[];
   titles?: Titles | null;
+  /** The town that the page is about. */
+  city?: string | null;
   base?: PackedBase | null;
   beneath?: { shapes: number[][][][]; lines: number[][] } | null;
   names?: PackedTowns | null;
@@ -135,6 +137,7 @@ export interface Model {
   releases: Release[];
   levels: Level[];
   titles: Titles;
+  city: string | null;
   base: Base;
   beneath: { polygons: Polygon[]; lines: Point[][] };
   /** The largest first. */
@@ -192,6 +195,7 @@ export function unpack(packed: PackedModel): Model {
     }),
     levels: unpackLevels(packed.levels, packed.shapes),
     titles: packed.titles ?? {},
+    city: packed.city ?? null,
     base: {
       land: base?.land.map((ring) => unpackLine(ring, base.unit)) ?? [],
       borders: base?.borders.map((line) => unpackLine(line, base.unit)) ?? [],

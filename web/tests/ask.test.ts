@@ -51,8 +51,9 @@ test("changes are those of both tables, and what one does not list is at most wh
 test("a number has as many digits as its interval allows", () => {
   const { told } = new Speech("en");
   const speech = new Speech("en");
-  assert.deepEqual(speech.told({ trips: 4517, low: 3600, high: 5900, interval_low: 4103, interval_high: 4898 }), { about: "4,500", between: "4,100 to 4,900" });
-  assert.deepEqual(speech.told({ trips: 635, low: 635, high: 635, interval_low: 635, interval_high: 635 }), { about: "635", between: "" });
+  assert.deepEqual(speech.told({ trips: 4517, low: 3600, high: 5900, interval_low: 4103, interval_high: 4898 }), { about: "4,500", between: "4,100 to 4,900", exact: false });
+  assert.deepEqual(speech.told({ trips: 635, low: 635, high: 635, interval_low: 635, interval_high: 635 }), { about: "635", between: "", exact: true });
+  assert.equal(speech.told({ trips: 604, low: 604, high: 1961, interval_low: 604, interval_high: 604 }).exact, false);
   assert.equal(typeof told, "function");
 });
 

@@ -76,6 +76,8 @@ class ReleaseReader:
         The most trips that the release may leave out; None if unknown.
     certain, possible : array of float, optional
         How many of the trips of each row are sure to be of the kind asked for, and how many can be; by default all.
+    doubt : float
+        Variance, per squared estimate beyond what is sure, of how many of the others are of that kind.
     """
 
     model: FlowModel
@@ -84,6 +86,7 @@ class ReleaseReader:
     unlisted: int | None
     certain: Floats | None = None
     possible: Floats | None = None
+    doubt: float = 0.0
 
     @property
     def tree(self) -> PlaceTree:
@@ -169,7 +172,7 @@ class ReleaseReader:
         spread = variance(
             trips - low, np.maximum(np.round(columns["divided"], DIGITS), 0), np.where(ends[0] == ends[1], WITHIN, 1.0)
         )
-        below, above = shortest_interval(trips - low, spread)
+        below, above = shortest_interval(trips - low, spread + self.doubt * (trips - low) ** 2)
         most = high if self.unlisted is None else high + self.unlisted
         certain = trips - low <= 0.5e-6
         interval = [np.where(certain & (high == low), low, np.clip(low + side, low, most)) for side in (below, above)]

@@ -2,7 +2,7 @@
 
 import type { Answer, Entry } from "../ask";
 import { h, refill, replace, type Child } from "../dom";
-import { knownAs, type Numbers, type Speech } from "../words";
+import type { Speech } from "../words";
 import { PlaceField, type Suggestion } from "./field";
 
 export interface CardActions {
@@ -17,8 +17,8 @@ export interface CardContent {
   from: string | null;
   to: string | null;
   sentences: string[];
-  /** What the sentence counts, for the bar. */
-  total: Numbers | null;
+  /** How much of it is certain, in which words, and the bounds, which are there on request. */
+  known: { share: number; text: string; bounds: string | null } | null;
   heading: string;
   list: { entry: Entry; name: string; number: string; share: number; sure: number; sign?: number; faint?: boolean }[];
   more: number;
@@ -62,7 +62,7 @@ export class Card {
     this.fields.to.draw(words.to, content.to, words);
     const [first, ...others] = content.sentences;
     replace(this.say, h("b", {}, first), ...others.map((one) => h("span", {}, ` ${one}`)));
-    this.drawKnown(content.total, speech);
+    this.drawKnown(content.known, speech);
     this.heading.textContent = content.heading;
     refill(this.list, ...content.list.map((row) => h("li", {}, this.row(row))));
     this.more.textContent = content.more > 0 ? words.more(speech.number(content.more)) : "";
@@ -77,14 +77,25 @@ export class Card {
     return h("button", { type: "button", "data-key": `list-${entry.place}`, class: faint ? "faint" : null, onclick: () => this.actions.open(entry) }, whole, sign === undefined && certain, h("span", {}, name), h("em", {}, number));
   }
 
-  private drawKnown(total: Numbers | null, { words, percent }: Speech): void {
-    this.known.hidden = !total || total.trips <= 0;
-    if (!total || total.trips <= 0) return;
-    const sure = Math.min(1, total.low / total.trips);
+  private drawKnown(known: CardContent["known"], { words }: Speech): void {
+    this.known.hidden = !known;
+    if (!known) return;
     const bar = h("i", {});
-    bar.style.width = `${100 * sure}%`;
-    const text = sure >= 0.9995 ? words.allSure : `${words.knownHere(words.known[knownAs(total)])} ${words.sure(percent(sure))}`;
-    const parts: Child[] = [h("div", { class: "bar", "aria-hidden": "true" }, bar), h("small", {}, text)];
-    replace(this.known, ...parts);
+    bar.style.width = `${100 * known.share}%`;
+    const parts: Child[] = [h("div", { class: "bar", "aria-hidden": "true" }, bar), h("small", {}, known.text)];
+    refill(this.known, ...parts, known.bounds !== null && this.certain(known.bounds, words));
   }
+
+  /** The bounds that hold whatever the truth is: for who asks for certainty. */
+  private certain(bounds: string, words: Speech["words"]): HTMLElement {
+    if (this.asked) return h("small", { class: "bounds" }, bounds);
+    const show = (): void => {
+      this.asked = true;
+      ask.replaceWith(this.certain(bounds, words));
+    };
+    const ask = h("button", { type: "button", class: "link", "data-key": "certain", onclick: show }, words.whatIsCertain);
+    return ask;
+  }
+
+  private asked = false;
 }

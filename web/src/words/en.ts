@@ -3,11 +3,13 @@
 /** A total and how it is told: "about 4,500 trips (4,100 to 4,900)". */
 export interface Told {
   about: string;
-  /** Empty where the number is exact. */
+  /** Empty where an interval would say no more than the number. */
   between: string;
+  /** Whether it is no estimate. */
+  exact: boolean;
 }
 
-const estimated = ({ about, between }: Told): string => (between ? `about ${about}` : about);
+const estimated = ({ about, exact }: Told): string => (exact ? about : `about ${about}`);
 const inBrackets = ({ between }: Told): string => (between ? ` (${between})` : "");
 
 export const en = {
@@ -24,20 +26,24 @@ export const en = {
   noPlace: "No place of that name here. Click the map instead.",
   here: (place: string) => `the area around ${place}`,
   range: (low: string, high: string) => `${low} to ${high}`,
-  all: (total: Told, ends: string) => `${estimated(total)} trips${inBrackets(total)}. Most end in ${ends}.`,
-  allBare: (total: Told) => `${estimated(total)} trips${inBrackets(total)}.`,
+  all: (total: string, ends: string) => `${total} trips are published. They end most often in ${ends}.`,
+  allBare: (total: string) => `${total} trips are published.`,
+  some: (total: Told, ends: string) => `${estimated(total)} trips${inBrackets(total)}. They end most often in ${ends}.`,
+  someBare: (total: Told) => `${estimated(total)} trips${inBrackets(total)}.`,
   starts: (total: Told, place: string) => `${estimated(total)} trips start in ${place}${inBrackets(total)}`,
   ends: (total: Told, place: string) => `${estimated(total)} trips end in ${place}${inBrackets(total)}`,
   stay: (share: string) => `${share} stay`,
   go: (share: string, place: string) => `${share} go to ${place}`,
-  goMost: (place: string) => `most others go to ${place}`,
+  goMost: (place: string) => `the largest number probably goes to ${place}`,
   come: (share: string, place: string) => `${share} come from ${place}`,
-  comeMost: (place: string) => `most others come from ${place}`,
+  comeMost: (place: string) => `the largest number probably comes from ${place}`,
   pair: (total: Told, from: string, to: string) => (from === to ? `${estimated(total)} trips stay in ${from}${inBrackets(total)}.` : `${estimated(total)} trips go from ${from} to ${to}${inBrackets(total)}.`),
-  certainly: (low: string, high: string) => (low === high ? `Certainly ${low}.` : `Certainly between ${low} and ${high}.`),
+  certainly: (low: string, high: string | null) => (high === null ? `Certainly at least ${low}.` : low === high ? `Certainly ${low}.` : `Certainly between ${low} and ${high}.`),
+  whatIsCertain: "What is certain?",
   few: (from: string, to: string, most: string) => `Hardly any trips from ${from} to ${to}: the estimate is below ${most}.`,
   sure: (share: string) => `${share} of these trips are certain; the rest is estimated from larger areas.`,
   allSure: "All of these trips are certain.",
+  sureBetween: (share: string, places: string) => `Between ${places}, ${share} of these trips are certain; the rest is estimated from larger areas.`,
   known: { sharp: "sharp", medium: "medium", blurred: "blurred" },
   knownHere: (word: string) => `How well this is known: ${word}.`,
   listFrom: "Where they go",

@@ -2,7 +2,7 @@
 
 import type { Told, Words } from "./en";
 
-const estimated = ({ about, between }: Told): string => (between ? `unos ${about}` : about);
+const estimated = ({ about, exact }: Told): string => (exact ? about : `unos ${about}`);
 const inBrackets = ({ between }: Told): string => (between ? ` (${between})` : "");
 
 export const es: Words = {
@@ -19,20 +19,24 @@ export const es: Words = {
   noPlace: "Aquí no hay ningún lugar con ese nombre. Haga clic en el mapa.",
   here: (place) => `la zona de ${place}`,
   range: (low, high) => `${low} a ${high}`,
-  all: (total, ends) => `${estimated(total)} viajes${inBrackets(total)}. La mayoría termina en ${ends}.`,
-  allBare: (total) => `${estimated(total)} viajes${inBrackets(total)}.`,
+  all: (total, ends) => `Se publican ${total} viajes. Terminan sobre todo en ${ends}.`,
+  allBare: (total) => `Se publican ${total} viajes.`,
+  some: (total, ends) => `${estimated(total)} viajes${inBrackets(total)}. Terminan sobre todo en ${ends}.`,
+  someBare: (total) => `${estimated(total)} viajes${inBrackets(total)}.`,
   starts: (total, place) => `${estimated(total)} viajes empiezan en ${place}${inBrackets(total)}`,
   ends: (total, place) => `${estimated(total)} viajes terminan en ${place}${inBrackets(total)}`,
   stay: (share) => `el ${share} se queda`,
   go: (share, place) => `el ${share} va a ${place}`,
-  goMost: (place) => `casi todos los demás van a ${place}`,
+  goMost: (place) => `el flujo mayor va probablemente a ${place}`,
   come: (share, place) => `el ${share} viene de ${place}`,
-  comeMost: (place) => `casi todos los demás vienen de ${place}`,
+  comeMost: (place) => `el flujo mayor viene probablemente de ${place}`,
   pair: (total, from, to) => (from === to ? `${estimated(total)} viajes no salen de ${from}${inBrackets(total)}.` : `${estimated(total)} viajes van de ${from} a ${to}${inBrackets(total)}.`),
-  certainly: (low, high) => (low === high ? `Con certeza ${low}.` : `Con certeza entre ${low} y ${high}.`),
+  certainly: (low, high) => (high === null ? `Con certeza al menos ${low}.` : low === high ? `Con certeza ${low}.` : `Con certeza entre ${low} y ${high}.`),
+  whatIsCertain: "¿Qué es seguro?",
   few: (from, to, most) => `Casi ningún viaje de ${from} a ${to}: la estimación es inferior a ${most}.`,
   sure: (share) => `El ${share} de estos viajes es seguro; el resto se estima a partir de áreas mayores.`,
   allSure: "Todos estos viajes son seguros.",
+  sureBetween: (share, places) => `Entre ${places}, el ${share} de estos viajes es seguro; el resto se estima a partir de áreas mayores.`,
   known: { sharp: "nítido", medium: "medio", blurred: "borroso" },
   knownHere: (word) => `Precisión: ${word}.`,
   listFrom: "Adónde van",

@@ -2,7 +2,7 @@
 
 import type { Told, Words } from "./en";
 
-const estimated = ({ about, between }: Told): string => (between ? `environ ${about}` : about);
+const estimated = ({ about, exact }: Told): string => (exact ? about : `environ ${about}`);
 const inBrackets = ({ between }: Told): string => (between ? ` (${between})` : "");
 
 export const fr: Words = {
@@ -19,20 +19,24 @@ export const fr: Words = {
   noPlace: "Aucun lieu de ce nom ici. Cliquez sur la carte.",
   here: (place) => `le secteur de ${place}`,
   range: (low, high) => `${low} à ${high}`,
-  all: (total, ends) => `${estimated(total)} déplacements${inBrackets(total)}. La plupart se terminent à ${ends}.`,
-  allBare: (total) => `${estimated(total)} déplacements${inBrackets(total)}.`,
+  all: (total, ends) => `${total} déplacements sont publiés. Ils se terminent le plus souvent à ${ends}.`,
+  allBare: (total) => `${total} déplacements sont publiés.`,
+  some: (total, ends) => `${estimated(total)} déplacements${inBrackets(total)}. Ils se terminent le plus souvent à ${ends}.`,
+  someBare: (total) => `${estimated(total)} déplacements${inBrackets(total)}.`,
   starts: (total, place) => `${estimated(total)} déplacements partent de ${place}${inBrackets(total)}`,
   ends: (total, place) => `${estimated(total)} déplacements arrivent à ${place}${inBrackets(total)}`,
   stay: (share) => `${share} y restent`,
   go: (share, place) => `${share} vont à ${place}`,
-  goMost: (place) => `la plupart des autres vont à ${place}`,
+  goMost: (place) => `le flux le plus important va sans doute à ${place}`,
   come: (share, place) => `${share} viennent de ${place}`,
-  comeMost: (place) => `la plupart des autres viennent de ${place}`,
+  comeMost: (place) => `le flux le plus important vient sans doute de ${place}`,
   pair: (total, from, to) => (from === to ? `${estimated(total)} déplacements restent à ${from}${inBrackets(total)}.` : `${estimated(total)} déplacements vont de ${from} à ${to}${inBrackets(total)}.`),
-  certainly: (low, high) => (low === high ? `${low}, c’est certain.` : `De façon certaine entre ${low} et ${high}.`),
+  certainly: (low, high) => (high === null ? `Au moins ${low}, c’est certain.` : low === high ? `${low}, c’est certain.` : `De façon certaine entre ${low} et ${high}.`),
+  whatIsCertain: "Qu’est-ce qui est certain ?",
   few: (from, to, most) => `Presque aucun déplacement de ${from} à ${to} : l’estimation est inférieure à ${most}.`,
   sure: (share) => `${share} de ces déplacements sont certains ; le reste est estimé à partir de zones plus grandes.`,
   allSure: "Tous ces déplacements sont certains.",
+  sureBetween: (share, places) => `Entre ${places}, ${share} de ces déplacements sont certains ; le reste est estimé à partir de zones plus grandes.`,
   known: { sharp: "net", medium: "moyen", blurred: "flou" },
   knownHere: (word) => `Précision : ${word}.`,
   listFrom: "Où ils vont",

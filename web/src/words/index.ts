@@ -43,10 +43,11 @@ export class Speech {
   /** An estimate in as many digits as its interval allows. */
   told(numbers: Numbers): Told {
     const { trips, interval_low: low, interval_high: high } = numbers;
-    if (high - low < 1) return { about: this.number(trips), between: "" };
+    const exact = numbers.low === numbers.high;
+    if (high - low < 1) return { about: this.number(trips), between: "", exact };
     const unit = unitOf(high - low);
     const [from, to] = [Math.floor(low / unit) * unit, Math.ceil(high / unit) * unit];
-    return { about: this.number(Math.round(trips / unit) * unit || trips), between: this.words.range(this.number(Math.max(0, from)), this.number(to)) };
+    return { about: this.number(Math.round(trips / unit) * unit || trips), between: this.words.range(this.number(Math.max(0, from)), this.number(to)), exact };
   }
 
   /** The short form for lists. */

@@ -43,7 +43,8 @@ KNOWN = 0.04
 """A resolution is offered if at least this share of the trips is known as finely at both ends."""
 MAX_PAIRS = 40_000
 MAX_PAIRS_BY_VALUE = 2_500
-MAX_TABLES = 90
+MAX_TABLES = 250
+"""Tables of one attribute value, or of two; the latter for the coarsest places only."""
 SAMPLES = 12
 """Points along each side of a zone that is no cell."""
 MOST_SAMPLED = 250
@@ -128,7 +129,7 @@ def build_levels(
     packed = []
     for number, level in enumerate(levels):
         tables = [
-            _pack_tables(release, estimator, level, fine=number == len(levels) - 1)
+            _pack_tables(release, estimator, level, single=number > 0)
             for release, estimator in zip(releases, estimators, strict=True)
         ]
         weight = np.sum([weight for _, weight in tables], axis=0)
@@ -246,11 +247,11 @@ def _pack_places(level: AreaLevel, shapes: ShapeTable, districts: Districts | No
 
 
 def _pack_tables(
-    release: SavedRelease, estimator: Estimator, level: AreaLevel, *, fine: bool
+    release: SavedRelease, estimator: Estimator, level: AreaLevel, *, single: bool
 ) -> tuple[dict[str, Any], Floats]:
     """Pack the flows of all trips and of each value, or each two, of attributes; and the trips of each place."""
     tables, weight = {}, np.zeros(len(level.ids))
-    for where in _choices(release, single=fine):
+    for where in _choices(release, single=single):
         flows = estimator.flows(level, where)
         weight = flows.starts.trips if not where else weight
         key = "&".join(f"{name}={value}" for name, value in sorted(where.items()))

@@ -18,6 +18,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.estimate.flow_estimates import FlowEstimates, ReleaseReader, read_flows
 from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas, ZoneFootprints
 from odkanon.estimate.zone_shares import zone_shares
+from odkanon.methods.method_registry import is_nested
 from odkanon.model.axes import AXES
 from odkanon.publish.report.detail_levels import (
     NEGLIGIBLE,
@@ -34,6 +35,8 @@ from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, latlng_to_cell
 from odkanon.zoning.zone_nodes import cell_nodes
 
+DOUBT = 0.35
+"""Of attributes that rows do not state; see `odkanon.estimate.flow_estimates.ReleaseReader`."""
 _WIDTH = 1.2816
 """Standard deviations on each side of an 80 % interval."""
 
@@ -97,7 +100,7 @@ class EstimatedFlows:
         certain, likely, possible = (
             np.bincount(self._row, mass).astype(np.float64) for mass in self._even.masses(where)
         )
-        return replace(self._reader, measures={"trips": likely}, certain=certain, possible=possible)
+        return replace(self._reader, measures={"trips": likely}, certain=certain, possible=possible, doubt=DOUBT)
 
     def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
         """Return the places of a level, and all of them as one."""
@@ -158,6 +161,8 @@ class EvenFlows:
         low = whole.T @ stated @ whole
         trips = np.maximum(share.T @ likely @ share, low)
         high = meets.T @ possible @ meets + unlisted
+        if level.name == "zones" and not where and not is_nested(str(self.release.manifest.get("method"))):
+            high = np.where(low > 0, low, high)  # a listed row has all trips between its zones
         origin, destination = np.nonzero(trips > 0)
         pairs = _with_interval(trips[origin, destination], low[origin, destination], high[origin, destination])
         starts, ends = (
@@ -204,7 +209,9 @@ class EvenFlows:
     def _value_shares(self, name: str, value: str, texts: Sequence[str], trips: Floats) -> Floats:
         """Return for each text of an attribute the share of its trips that have a value."""
         axis = next(axis for axis in self.release.manifest["axes"] if axis["name"] == name)
-        values, stated = axis["levels"][0], dict(zip(texts, trips.tolist(), strict=True))
+        values = axis["levels"][0]
+        # What is rare is stated less often than its share: few of its groups are large enough.
+        stated = {text: float(np.sqrt(own)) for text, own in zip(texts, trips.tolist(), strict=True)}
         groups: dict[str, set[int]] = {}
         for level in axis["levels"]:
             for number, text in enumerate(level):

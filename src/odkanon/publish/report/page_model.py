@@ -16,7 +16,7 @@ from odkanon.model.measures import MEASURES
 from odkanon.publish.report.detail_levels import build_levels, choose_levels
 from odkanon.publish.report.level_estimators import choose_estimator
 from odkanon.publish.report.packing import ShapeTable, pack_numbers
-from odkanon.publish.report.place_names import Districts
+from odkanon.publish.report.place_names import Districts, main_town
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.spherical_geometry import polygon_area_km2
 
@@ -78,7 +78,14 @@ def build_model(
     levels = build_levels(chosen, releases, estimators, shapes, districts)
     extent = list(shapes.packed)
     packed = [_pack_release(release, shapes) for release in releases]
-    return {"format": FORMAT, "releases": packed, "levels": levels, "shapes": shapes.packed, "extent": len(extent)}
+    return {
+        "format": FORMAT,
+        "releases": packed,
+        "levels": levels,
+        "city": main_town(releases),
+        "shapes": shapes.packed,
+        "extent": len(extent),
+    }
 
 
 def _pack_release(release: SavedRelease, shapes: ShapeTable) -> dict[str, Any]:

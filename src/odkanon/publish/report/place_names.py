@@ -14,6 +14,7 @@ from odkanon.core.arrays import Ints
 from odkanon.errors import InputError, nearest
 from odkanon.publish.report.basemap import UNIT, load_towns
 from odkanon.read.tables.geo_files import polygon_features
+from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import KM_PER_DEGREE, Floats
 from odkanon.zoning.spherical_geometry import list_polygons
 
@@ -56,6 +57,41 @@ def name_places(
     """
     if districts is not None:
         return _within(districts, lat, lon)
+    found = _nearest_towns(lat, lon, weight, area_km2)
+    if found is None:
+        return {"name": [None] * len(lat), "km": [0] * len(lat), "direction": [_NO_DIRECTION] * len(lat)}
+    titles, east, north = found
+    radius = float(np.sqrt(area_km2 / np.pi))
+    return _with_distance(titles, np.hypot(east, north), _directions(east, north), radius)
+
+
+def main_town(releases: Sequence[SavedRelease]) -> str | None:
+    """Return the town that most trips start or end nearest to; None if nothing is near."""
+    index, trips = releases[0].zone_index, releases[0].measure("trips")
+    middles = [None if outline is None else _middle(outline) for outline in index.outlines]
+    located = np.array([middle is not None for middle in middles], dtype=bool)
+    if not located.any():
+        return None
+    ends = sum(np.bincount(end, trips, minlength=len(middles)) for end in (index.origin, index.destination))
+    lon, lat = np.array([middle for middle in middles if middle is not None]).T
+    weight = np.asarray(ends)[located]
+    found = _nearest_towns(lat, lon, weight, 0.0)
+    if found is None:
+        return None
+    names, number = np.unique(found[0], return_inverse=True)
+    return str(names[np.bincount(number, weight).argmax()])
+
+
+def _middle(outline: dict[str, Any]) -> tuple[float, float]:
+    ring = np.array(list_polygons(outline)[0][0], dtype=np.float64)[:-1, :2]
+    x, y = ring.mean(axis=0).tolist()
+    return x, y
+
+
+def _nearest_towns(
+    lat: Floats, lon: Floats, weight: Floats, area_km2: float
+) -> tuple[list[str], Floats, Floats] | None:
+    """Return the town that each place is named after, and how far east and north of it the place lies, in km."""
     places, people, names, regions = load_towns()
     radius = float(np.sqrt(area_km2 / np.pi))
     margin = (FARTHEST_KM / KM_PER_DEGREE) / np.cos(np.radians(float(np.abs(lat).max(initial=0.0))))
@@ -65,7 +101,7 @@ def name_places(
     )
     near = np.flatnonzero(((places >= low) & (places <= high)).all(axis=1)) if len(places) else np.zeros(0, np.int64)
     if not len(near):
-        return {"name": [None] * len(lat), "km": [0] * len(lat), "direction": [_NO_DIRECTION] * len(lat)}
+        return None
     east = (lon[:, None] - places[near, 0] / UNIT) * np.cos(np.radians(lat))[:, None] * KM_PER_DEGREE
     north = (lat[:, None] - places[near, 1] / UNIT) * KM_PER_DEGREE
     distance = np.hypot(east, north)
@@ -76,9 +112,7 @@ def name_places(
     inside = np.where((distance < radius) & (own == home), people[near], 0)
     town = np.where(inside.max(axis=1) > 0, inside.argmax(axis=1), town)
     rows = np.arange(len(lat))
-    km, directions = distance[rows, town], _directions(east[rows, town], north[rows, town])
-    titles = [names[near[each]] for each in town]
-    return _with_distance(titles, km, directions, radius)
+    return [names[near[each]] for each in town], east[rows, town], north[rows, town]
 
 
 def _main_region(regions: Ints, weight: Floats) -> int:
