@@ -86,7 +86,7 @@ export class App {
       embedded,
     );
     this.level = this.levelNow();
-    replace(root, h("main", { class: embedded ? "embedded" : null }, this.maps.element, this.tools.element, this.matrix.element, controls, h("div", { class: "sheet" }, this.card.element, this.strip.element, this.promises.element)));
+    replace(root, h("main", { class: embedded ? "embedded" : null }, this.maps.element, this.tools.element, this.matrix.element, controls, h("div", { class: "sheet", "data-card": "sheet" }, this.card.element, this.strip.element, this.promises.element)));
     this.maps.speak(this.speech.words);
     this.maps.start();
     this.tell();

@@ -126,9 +126,7 @@ def save_linked(
     return folder
 
 
-def write_public(
-    release: Release, folder: Path, name: str, matrix: Any = None, texts: PageTexts | None = None
-) -> None:
+def write_public(release: Release, folder: Path, name: str, matrix: Any = None, texts: PageTexts | None = None) -> None:
     """Write the public files of a release into a folder, and verify what was written."""
     folder.mkdir(exist_ok=True)
     table, zones, manifest = classes_table(release), zones_geojson(release), public_manifest(release)

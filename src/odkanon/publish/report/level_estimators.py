@@ -139,7 +139,7 @@ def _positions(table: pa.Table, axis: str, number: Mapping[str, int]) -> Ints:
 
 
 def _numbers(found: FlowEstimates) -> Numbers:
-    names = ["estimate" if "estimate" in found.table.column_names else "trips", *NUMBERS[1:]]
+    names = ["estimate", *NUMBERS[1:]]
     columns = (found.table.column(name).fill_null(UNBOUNDED).to_numpy().astype(np.float64) for name in names)
     return Numbers(*columns)
 
