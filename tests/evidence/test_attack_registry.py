@@ -12,7 +12,7 @@ import pytest
 from evidence.towns import release, write_town
 from odkanon import InputError, InputSpec, gather_evidence, register_attack
 from odkanon.core import registry
-from odkanon.evidence import gather, policy, sheet_page
+from odkanon.evidence import gather, policy, sheet, sheet_page
 from odkanon.evidence.attack import Attack, AttackResult
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks import ATTACKS, check_attack
@@ -66,7 +66,7 @@ def test_a_declared_attack_is_on_the_sheet(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("importlib.metadata.entry_points", declared)
     builtin = tuple(attack for name, attack in ATTACKS.items() if name in ATTACKS._builtin)
     fresh = registry.Registry("attack", builtin, check=check_attack)
-    for module in (gather, sheet_page):
+    for module in (gather, sheet, sheet_page):
         monkeypatch.setattr(module, "ATTACKS", fresh)
     check_sheet(run_on_town(tmp_path), "busiest")
 

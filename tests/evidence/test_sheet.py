@@ -12,12 +12,23 @@ import pytest
 
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
-from odkanon import InputError, InputSpec, check_release, gather_evidence, read_policy
+from odkanon import (
+    InputError,
+    InputSpec,
+    Rule,
+    build_od,
+    check_release,
+    gather_evidence,
+    open_release,
+    read_policy,
+    read_trips,
+)
 from odkanon.evidence.attack_context import open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.policy import EXAMPLE, Policy
-from odkanon.evidence.sheet import describe_sampling
+from odkanon.evidence.policy import EXAMPLE, Policy, PolicyLine
+from odkanon.evidence.sheet import describe_sampling, with_policy, with_verdict
 from odkanon.evidence.sheet_page import page
+from odkanon.methods.method_registry import anonymize
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +67,53 @@ def test_the_sheet_has_all_of_its_parts(sheet: Path, saved: Path) -> None:
         assert word in text
     assert "http" not in text
     assert str(saved.parent) not in text
+
+
+def test_the_verdict_comes_first_and_names_what_it_depends_on(sheet: Path) -> None:
+    content = json.loads(sheet.read_text())
+    verdict, policy = content["verdict"], content["policy"]
+    assert verdict["verdict"] == "do not publish"
+    assert verdict["stops"] == ["Policy: rule: the release promises nothing about persons; at least 5 are asked for"]
+    assert "membership" in {each["about"] for each in verdict["points"]}
+    assert "uniqueness" not in {each["about"] for each in verdict["points"]}
+    assert [line["outcome"] for line in policy["lines"]][:2] == ["pass", "fail"]
+    text = sheet.with_suffix(".html").read_text()
+    digest = content["release"]["sha256"]["release.json"]
+    assert text.index("do not publish") < text.index("What is promised") < text.index("Approval") < text.index(digest)
+    assert "AUC" not in text
+
+
+def test_a_policy_decides_what_it_accepts_or_limits(sheet: Path) -> None:
+    content = json.loads(sheet.read_text())
+    undecided = {each["attack"] for each in content["attacks"] if each["verdict"] in ("to weigh", "not settled")}
+    lines = [PolicyLine("at least 10 trips in every flow", "pass", "promised: 10")]
+    rules = Policy(accepted=tuple(undecided - {"membership"}), limits={"membership": {"outsider AUC": 1.0}})
+    decided = with_verdict(with_policy(content, rules, lines, name="policy.toml", digest="0"))
+    assert decided["verdict"] == {"verdict": "may be published", "stops": [], "points": []}
+    found = [{**each, "verdict": "found"} if each["attack"] == "replay" else each for each in content["attacks"]]
+    stopped = with_verdict({**decided, "attacks": found})["verdict"]
+    assert (stopped["verdict"], len(stopped["stops"])) == ("do not publish", 1)
+    review = [PolicyLine("replay is clean", "review", "attacks: replay is not clean (not settled): ...")]
+    open_point = with_verdict(with_policy(content, rules, review, name="policy.toml", digest="0"))["verdict"]
+    assert (open_point["verdict"], len(open_point["points"])) == ("decide these points", 1)
+
+
+def test_another_k_is_the_same_request_made_again(sheet: Path, town: Path, saved: Path) -> None:
+    choices = {each["k"]: each for each in json.loads(sheet.read_text())["choices"]["choices"]}
+    assert set(choices) == {5, 10, 20}
+    assert choices[10]["flows"] == len(open_release(saved).table)
+    other = release(town, town.parent / "five", resolution=9, k=5)
+    assert choices[5]["flows"] == len(open_release(other).table) > choices[10]["flows"] > choices[20]["flows"]
+    assert choices[5]["right"]["2 km"] > choices[20]["right"]["2 km"]
+    attacks = {each["attack"]: each["numbers"] for each in json.loads(sheet.read_text())["attacks"]}
+    assert choices[10]["outsider"] == attacks["membership"]["outsider AUC"]
+    assert choices[10]["largest"] == attacks["dominance"]["largest share"]
+
+
+def test_a_rule_on_persons_promises_as_many_trips(town: Path) -> None:
+    made = anonymize(build_od(read_trips(town), resolution=9), Rule(persons=10)).save(town.parent / "persons")
+    assert check_release(made, Policy(rule={"trips": 10, "persons": 10})) == []
+    assert check_release(made, Policy(rule={"trips": 11})) == ["rule: the release promises 10 trips; 11 are asked for"]
 
 
 def test_a_sheet_is_written_outside_the_release_only(saved: Path, town: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -65,8 +67,18 @@ def evidence(
         console.print(Text.assemble((f"{each['verdict']:>14}", style), f"  {each['title']}: {each['message']}"))
     write_whole(files[0], page(found.content))
     write_whole(files[1], json.dumps(found.content, indent=2, ensure_ascii=False) + "\n")
+    show_verdict(found.content["verdict"])
     console.print(f"Wrote {files[0]} and {files[1]}: for your reviewer; do not publish them.")
     _exit(found.broken)
+
+
+def show_verdict(verdict: Mapping[str, Any]) -> None:
+    """Print the verdict of a sheet, and what is to be decided."""
+    style = {"may be published": "bold green", "do not publish": "bold red"}.get(verdict["verdict"], "bold yellow")
+    points = "".join(f"\n  {at}. {each['question']}" for at, each in enumerate(verdict["points"], 1))
+    console.print(f"Verdict: {verdict['verdict']}{':' if points else '.'}", style=style)
+    if points:
+        console.print(points.removeprefix("\n"))
 
 
 @command(

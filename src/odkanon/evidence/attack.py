@@ -68,6 +68,8 @@ class Attack:
     needs: Mapping[Need, str] = field(default_factory=dict)
     """Requirements, each with the sentence for the sheet if it is not met: ``persons``, ``several persons``, ``other
     releases`` or ``boxes``."""
+    decision: str | None = "is what came out acceptable?"
+    """What the person who signs decides if there is a result to weigh; None for an attack that is for comparison."""
 
 
 def not_run(reason: str) -> AttackResult:

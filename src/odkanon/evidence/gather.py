@@ -11,8 +11,9 @@ from odkanon.errors import InvalidValueError
 from odkanon.evidence.attack import Attack, AttackRun, AttackTimer, does_not_apply
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.policy import check_release, read_policy
-from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy
+from odkanon.evidence.k_choices import k_choices
+from odkanon.evidence.policy import read_policy, review_release
+from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy, with_verdict
 from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.names import sha256
 
@@ -103,8 +104,9 @@ def gather_evidence(
     others = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if rules is None else rules.compare))}
     context = open_context(release, trips, earlier=list(others.values()))
     runs = run_attacks(context, seconds=seconds, stage=stage)
-    content = make_sheet(context, runs, sampling=describe_sampling(context))
+    notify("what another k would mean")
+    content = make_sheet(context, runs, sampling=describe_sampling(context), choices=k_choices(context, seconds))
     if rules is not None and policy is not None:
-        broken = check_release(release, rules, content)
-        content = with_policy(content, Path(policy).name, sha256(Path(policy)), broken)
-    return Evidence(content)
+        lines = review_release(release, rules, content)
+        content = with_policy(content, rules, lines, name=Path(policy).name, digest=sha256(Path(policy)))
+    return Evidence(with_verdict(content))

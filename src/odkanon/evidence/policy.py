@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,9 +22,12 @@ from odkanon.zoning.cells import cell_to_resolution, is_valid_cell, str_to_cell
 
 EXAMPLE = """\
 # What this office requires of a release. Delete what you do not require. `odkanon check RELEASE --policy FILE` lists
-# the violations, and `odkanon evidence` puts them on the sheet.
+# the violations, and `odkanon evidence` puts every line on the sheet, with pass, review or fail.
 
 [rule]
+# Who asked for this rule, and why. Both are printed on the sheet.
+# asked_by = "Data protection officer, decision of 12 March 2024"
+# reason = "ten is the threshold of the national statistical office for mobility tables"
 # The minimum that every published flow must promise, by measure.
 trips = 10
 persons = 10          # if the data identify persons, require them: ten trips of one person hide nobody
@@ -43,12 +46,15 @@ smallest_area_km2 = 0.05           # no zone smaller than this
 # Attacks that must be clean; they are on the sheet of `odkanon evidence`.
 clean = ["complement", "differencing", "intervals", "borders"]
 # "replay" can be required, too: give it time (--seconds 600), and it may still end as "not settled".
+# Attacks whose outcome this office accepts without a decision on each release, unless they break a promise.
+# accepted = ["replay", "membership", "homogeneity"]
 
 [limits.dominance]
 # Upper limits on numbers of attacks, by their names on the sheet.
 "largest share" = 0.75
 
 [limits.membership]
+# Of one person in the data and one who is not, how often an outsider picks the right one (0.5 is tossing a coin).
 "outsider AUC" = 0.90
 
 [compare]
@@ -57,12 +63,25 @@ releases = []
 """
 
 _KEYS: dict[str, Any] = {
-    "rule": (*MEASURES, *CONSTRAINTS),
+    "rule": (*MEASURES, *CONSTRAINTS, "asked_by", "reason"),
     "release": ("methods", "most_suppressed", "finest_resolution", "smallest_area_km2"),
-    "attacks": ("clean",),
+    "attacks": ("clean", "accepted"),
     "limits": ATTACKS,
     "compare": ("releases",),
 }
+
+PolicyOutcome = Literal["pass", "review", "fail"]
+"""The words of output checkers: met; for a person to decide; broken."""
+
+
+@dataclass(frozen=True)
+class PolicyLine:
+    """One requirement of a policy, and whether a release meets it."""
+
+    requirement: str
+    outcome: PolicyOutcome
+    found: str
+    """What was found; of a requirement that is not met, the line that `check_release` returns."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,10 @@ class Policy:
         Upper limits, by attack and number.
     compare : tuple of Path
         Releases to compare with.
+    accepted : tuple of str
+        Attacks whose outcome needs no decision, unless they break a promise.
+    asked_by, reason : str
+        Who asked for the rule, and why.
     """
 
     rule: Mapping[str, float] = field(default_factory=dict)
@@ -97,6 +120,9 @@ class Policy:
     clean: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     compare: tuple[Path, ...] = ()
+    accepted: tuple[str, ...] = ()
+    asked_by: str = ""
+    reason: str = ""
 
     @property
     def needs_evidence(self) -> bool:
@@ -136,11 +162,11 @@ def read_policy(path: Path | str) -> Policy:
     release, attacks = content.get("release", {}), content.get("attacks", {})
     for name in _texts(path, release, "methods"):
         _check_name(path, name, METHODS, "method")
-    for name in _texts(path, attacks, "clean"):
+    for name in (*_texts(path, attacks, "clean"), *_texts(path, attacks, "accepted")):
         _check_name(path, name, ATTACKS, "attack")
-    finest = _number(path, release, "finest_resolution")
+    finest, rule = _number(path, release, "finest_resolution"), content.get("rule", {})
     return Policy(
-        {name: _number(path, content["rule"], name) for name in content.get("rule", {})},
+        {name: _number(path, rule, name) for name in rule if name not in ("asked_by", "reason")},
         _texts(path, release, "methods"),
         _number(path, release, "most_suppressed"),
         None if finest is None else int(finest),
@@ -151,6 +177,9 @@ def read_policy(path: Path | str) -> Policy:
             for attack, numbers in content.get("limits", {}).items()
         },
         tuple(path.parent / name for name in _texts(path, content.get("compare", {}), "releases")),
+        _texts(path, attacks, "accepted"),
+        _text(path, rule, "asked_by"),
+        _text(path, rule, "reason"),
     )
 
 
@@ -164,6 +193,13 @@ def _texts(path: Path, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise InvalidValueError.expected(f"{path}: {key}", 'a list of texts, such as ["odkanon"]', value)
     return tuple(value)
+
+
+def _text(path: Path, table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise InvalidValueError.expected(f"{path}: {key}", "a text", value)
+    return value
 
 
 def _number(path: Path, table: Mapping[str, Any], key: str) -> Any:
@@ -197,107 +233,137 @@ def check_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any
     ...     check_release(saved, Policy(rule={"persons": 10}))
     ['rule: the release promises nothing about persons; at least 10 are asked for']
     """
+    return [line.found for line in review_release(folder, policy, evidence) if line.outcome != "pass"]
+
+
+def review_release(folder: Path | str, policy: Policy, evidence: Mapping[str, Any] | None = None) -> list[PolicyLine]:
+    """Return every requirement of a policy with pass, review or fail; see `check_release`."""
     folder = Path(folder)
     release = open_release(folder)
-    broken = [*_check_rule(release, policy), *_check_method(release, policy), *_check_zones(release, policy)]
-    broken += _check_suppressed(folder, release, policy)
+    lines = [*_review_rule(release, policy), *_review_method(release, policy), *_review_zones(release, policy)]
+    lines += _review_suppressed(folder, release, policy)
     if policy.needs_evidence:
-        broken += _check_evidence(folder, policy, evidence)
-    return broken
+        lines += _review_evidence(folder, policy, evidence)
+    return lines
 
 
-def _check_rule(release: SavedRelease, policy: Policy) -> list[str]:
-    broken, promised = [], release.manifest.get("rule", {})
+def _line(requirement: str, met: bool, found: str, broken: str) -> PolicyLine:
+    return PolicyLine(requirement, "pass", found) if met else PolicyLine(requirement, "fail", broken)
+
+
+def _review_rule(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+    lines, promised = [], dict(release.manifest.get("rule", {}))
+    counted = max((promised.get(name, 0) for name in ("trips", "persons", "households")), default=0)
+    if counted and "trips" not in promised:
+        promised["trips"] = counted  # k persons make at least k trips
     for measure, least in policy.rule.items():
+        value = promised.get(measure)
         if measure == "max_share":
-            if promised.get(measure, 1.0) > least:
-                broken.append(f"rule: one person may have more than {least:g} of the trips of a flow, {measure}")
-        elif measure not in promised:
-            broken.append(f"rule: the release promises nothing about {measure}; at least {least:,g} are asked for")
-        elif promised[measure] < least * (1 - 1e-12):
-            broken.append(f"rule: the release promises {promised[measure]:,g} {measure}; {least:,g} are asked for")
-    return broken
+            most = 1.0 if value is None else value
+            text = f"rule: one person may have more than {least:g} of the trips of a flow, {measure}"
+            lines.append(_line(f"no person has more than {least:.0%} of a flow", most <= least, f"{most:.0%}", text))
+            continue
+        text = f"rule: the release promises nothing about {measure}; at least {least:,g} are asked for"
+        if value is not None:
+            text = f"rule: the release promises {value:,g} {measure}; {least:,g} are asked for"
+        met = value is not None and value >= least * (1 - 1e-12)
+        what = f"at least {least:,g} {measure.replace('_', ' ')}" + (
+            " of every origin" if measure == "min_destinations" else " in every flow"
+        )
+        lines.append(_line(what, met, f"promised: {value:,g}" if value is not None else "", text))
+    return lines
 
 
-def _check_method(release: SavedRelease, policy: Policy) -> list[str]:
-    method = release.manifest.get("method")
-    if not policy.methods or method in policy.methods:
+def _review_method(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+    method, allowed = release.manifest.get("method"), ", ".join(policy.methods)
+    if not policy.methods:
         return []
-    return [f"release: made by {method}; allowed are {', '.join(policy.methods)}"]
+    text = f"release: made by {method}; allowed are {allowed}"
+    return [_line(f"method: {' or '.join(policy.methods)}", method in policy.methods, str(method), text)]
 
 
-def _check_zones(release: SavedRelease, policy: Policy) -> list[str]:
-    broken = []
+def _review_zones(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+    lines = []
     about = [zone["properties"] for zone in release.features]
     if policy.finest_resolution is not None:
         cells = sorted({cell for zone in about for cell in zone.get("cells") or [zone["id"]]})
         numbers = str_to_cell(pa.array(cells, pa.string())) if cells else None
         finest = -1 if numbers is None else int(cell_to_resolution(numbers[is_valid_cell(numbers)]).max(initial=-1))
-        if finest > policy.finest_resolution:
-            broken.append(
-                f"release: a zone has H3 resolution {finest}; {policy.finest_resolution} is the finest allowed"
-            )
+        text = f"release: a zone has H3 resolution {finest}; {policy.finest_resolution} is the finest allowed"
+        found = "no H3 cells" if finest < 0 else f"finest: {finest}"
+        what = f"no zone finer than H3 resolution {policy.finest_resolution}"
+        lines.append(_line(what, finest <= policy.finest_resolution, found, text))
     if policy.smallest_area_km2 is not None:
         areas = [(zone["area_km2"], zone["id"]) for zone in about if zone.get("area_km2") is not None]
-        if areas and min(areas)[0] < policy.smallest_area_km2:
-            least, name = min(areas)
-            broken.append(f"release: zone {name} has {least:g} km2; {policy.smallest_area_km2:g} are asked for")
-    return broken
+        least, name = min(areas, default=(float("inf"), ""))
+        text = f"release: zone {name} has {least:g} km2; {policy.smallest_area_km2:g} are asked for"
+        found = f"smallest: {least:.3g} km2" if areas else "no areas are known"
+        what = f"no zone smaller than {policy.smallest_area_km2:g} km2"
+        lines.append(_line(what, least >= policy.smallest_area_km2, found, text))
+    return lines
 
 
-def _check_suppressed(folder: Path, release: SavedRelease, policy: Policy) -> list[str]:
+def _review_suppressed(folder: Path, release: SavedRelease, policy: Policy) -> list[PolicyLine]:
     if policy.most_suppressed is None:
         return []
-    recipe = read_recipe(folder)
+    recipe, what = read_recipe(folder), f"at most {policy.most_suppressed:.2%} of the trips left out"
     if recipe is not None:
         share = float(recipe["about"]["suppressed"]["share"])
     else:
         most, listed = release.manifest.get("unlisted", {}).get("at_most_trips"), release.manifest["published"]["trips"]
         if most is None:
-            return ["release: how much was left out is not known without the recipe"]
+            return [PolicyLine(what, "fail", "release: how much was left out is not known without the recipe")]
         share = most / (most + listed) if most + listed else 0.0
-    if share <= policy.most_suppressed + 1e-12:
-        return []
-    return [f"release: {share:.2%} of the trips are left out; {policy.most_suppressed:.2%} are allowed"]
+    text = f"release: {share:.2%} of the trips are left out; {policy.most_suppressed:.2%} are allowed"
+    return [_line(what, share <= policy.most_suppressed + 1e-12, f"{share:.2%}", text)]
 
 
-def _check_evidence(folder: Path, policy: Policy, evidence: Mapping[str, Any] | None) -> list[str]:
+def _review_evidence(folder: Path, policy: Policy, evidence: Mapping[str, Any] | None) -> list[PolicyLine]:
+    what = "attacks were made on this release"
     if evidence is None:
-        return ["attacks: the policy asks for attacks, and no evidence was given"]
+        return [PolicyLine(what, "fail", "attacks: the policy asks for attacks, and no evidence was given")]
     try:
         if evidence["release"]["sha256"][MANIFEST] != sha256(folder / MANIFEST):
-            return ["attacks: the evidence is about another release, or this one was changed since"]
+            text = "attacks: the evidence is about another release, or this one was changed since"
+            return [PolicyLine(what, "fail", text)]
         made = {each["attack"]: each for each in evidence["attacks"]}
         compared = {each["sha256"] for each in evidence["earlier"]}
     except (KeyError, TypeError):
         raise DamagedReleaseError.because("the evidence", "is incomplete", advice="gather it again") from None
-    broken = [*_check_clean(policy.clean, made), *_check_limits(policy.limits, made)]
-    return broken + [
-        f"compare: the evidence does not compare with {other.name}"
-        for other in policy.compare
-        if not (other / MANIFEST).is_file() or sha256(other / MANIFEST) not in compared
-    ]
+    lines = [*_review_clean(policy.clean, made), *_review_limits(policy.limits, made)]
+    for other in policy.compare:
+        same = (other / MANIFEST).is_file() and sha256(other / MANIFEST) in compared
+        text = f"compare: the evidence does not compare with {other.name}"
+        lines.append(_line(f"compared with {other.name}", same, "compared", text))
+    return lines
 
 
-def _check_clean(names: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    broken = []
+def _review_clean(names: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> list[PolicyLine]:
+    lines = []
     for name in names:
-        if name not in made:
-            broken.append(f"attacks: {name} was not made")
-        elif made[name]["verdict"] not in ("clean", "does not apply"):
-            broken.append(f"attacks: {name} is not clean ({made[name]['verdict']}): {made[name]['message']}")
-    return broken
+        outcome = made[name]["verdict"] if name in made else "not made"
+        text = f"attacks: {name} was not made"
+        if name in made:
+            text = f"attacks: {name} is not clean ({outcome}): {made[name]['message']}"
+        met = name in made and outcome in ("clean", "does not apply")
+        undecided: PolicyOutcome = "fail" if outcome == "found" or name not in made else "review"
+        lines.append(PolicyLine(f"{name} is clean", "pass" if met else undecided, outcome if met else text))
+    return lines
 
 
-def _check_limits(limits: Mapping[str, Mapping[str, float]], made: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    broken = []
+def _review_limits(
+    limits: Mapping[str, Mapping[str, float]], made: Mapping[str, Mapping[str, Any]]
+) -> list[PolicyLine]:
+    lines = []
     for name, numbers in limits.items():
         for number, most in numbers.items():
             value = made.get(name, {}).get("numbers", {}).get(number)
             if name in made and made[name]["verdict"] == "does not apply":
+                lines.append(PolicyLine(f"{name}, {number}: at most {most:g}", "pass", "does not apply"))
                 continue
-            if value is None:
-                broken.append(f"limits: {name} has no number {number!r}")
-            elif value > most:
-                broken.append(f"limits: {name}, {number}: {value:.3g} is above {most:g}")
-    return broken
+            text = f"limits: {name} has no number {number!r}"
+            if value is not None:
+                text = f"limits: {name}, {number}: {value:.3g} is above {most:g}"
+            met = value is not None and value <= most
+            lines.append(_line(f"{name}, {number}: at most {most:g}", met, f"{value or 0:.3g}", text))
+    return lines

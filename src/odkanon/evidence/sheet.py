@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from odkanon._version import __version__
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack import AttackRun, Question
 from odkanon.evidence.attack_context import AttackContext
+from odkanon.evidence.attacks import ATTACKS
+from odkanon.evidence.policy import Policy, PolicyLine
 from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
 
 FORMAT = 1
@@ -20,8 +22,15 @@ NOTICE = (
     "For the reviewer of the release, not for publication: examples name flows, and numbers of attacks follow from the "
     "trips. What is released, the promise and the policy may be shown to anybody."
 )
-PRIVATE = ("trips", "attacks", "questions", "sampling")
+PRIVATE = ("verdict", "trips", "input", "choices", "attacks", "questions", "sampling")
 """The parts that must not be published."""
+MAY_BE_PUBLISHED, DECIDE, DO_NOT_PUBLISH = "may be published", "decide these points", "do not publish"
+NESTED_IN_WORDS = (
+    "In other words: every trip is counted once at most, between the smallest places that enough trips share; what is "
+    "too little for these is counted between larger places around them. Somebody who has the table and knows how it "
+    "was made cannot prove that there is a smaller group between any two places, unless they also know the total of "
+    "all trips."
+)
 _PACKAGES = ("numpy", "duckdb", "h3", "pyarrow", "scipy")
 
 
@@ -42,6 +51,11 @@ class Evidence:
         """Whether no attack broke the promise of the release, and the policy, if any, is met."""
         found = any(each["verdict"] == "found" for each in self.content["attacks"])
         return not found and not (self.content["policy"] or {}).get("broken")
+
+    @property
+    def verdict(self) -> str:
+        """``may be published``, ``decide these points`` or ``do not publish``."""
+        return str(self.content["verdict"]["verdict"])
 
     @property
     def broken(self) -> list[str]:
@@ -77,8 +91,14 @@ def describe_sampling(context: AttackContext) -> dict[str, Any] | None:
     return {"trips": trips, "weight": weight, "rate": rate, "most": most, "words": words}
 
 
-def make_sheet(context: AttackContext, runs: Sequence[AttackRun], *, sampling: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the content of the sheet, without a policy."""
+def make_sheet(
+    context: AttackContext,
+    runs: Sequence[AttackRun],
+    *,
+    sampling: dict[str, Any] | None,
+    choices: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the content of the sheet, without a policy and a verdict."""
     release = context.release
     return {
         "format": FORMAT,
@@ -87,6 +107,10 @@ def make_sheet(context: AttackContext, runs: Sequence[AttackRun], *, sampling: d
         "not_for_publication": list(PRIVATE),
         "release": _release(release),
         "trips": _trips(context),
+        "input": _input(context),
+        "choices": choices,
+        "not_promised": not_promised(release),
+        "in_words": NESTED_IN_WORDS if release.nested and release.parameters.get("implications") == "safe" else None,
         "earlier": [{"name": each.name, "sha256": sha256(each.folder / MANIFEST)} for each in context.earlier],
         "attacks": [each.as_dict() for each in runs],
         "questions": questions(runs, release),
@@ -107,6 +131,7 @@ def _release(release: PublishedRelease) -> dict[str, Any]:
         "resolution": about.get("resolution"),
         "published": about.get("published"),
         "unlisted": about.get("unlisted"),
+        "period": about.get("period"),
         "made_with": about.get("version"),
         "sha256": {
             name: sha256(release.folder / name)
@@ -125,6 +150,39 @@ def _trips(context: AttackContext) -> dict[str, Any]:
         "persons": trips.persons or None,
         "listed": int(trips.trips[trips.row >= 0].sum()),
     }
+
+
+def _input(context: AttackContext) -> dict[str, Any]:
+    """Return what was read, rejected and left out, and what is known of households."""
+    about = context.release.provenance or {}
+    given, households = about.get("input", {}), (about.get("privacy") or {}).get("households")
+    return {
+        "rows": given.get("rows"),
+        "trips": given.get("trips"),
+        "rejected": given.get("rejected", {}),
+        "suppressed": about.get("suppressed"),
+        "persons": given.get("persons"),
+        "households": given.get("households"),
+        "flows_of_few_households": None if households is None else households["below"],
+    }
+
+
+def not_promised(release: PublishedRelease) -> list[str]:
+    """Return what a release does not promise, a sentence each."""
+    protected = release.disclosed_thresholds
+    lines = [
+        "Protection from people who know almost everything: whoever knows the trips of all others can subtract them, "
+        "and find those of the last one.",
+        "Silence about groups: what a flow shows of all who share it holds for each of them.",
+        "Safety beside tables that were not compared here, earlier or later, of the same trips.",
+    ]
+    if "persons" not in protected and "households" not in protected:
+        lines.append("That different persons share a flow: the rule counts trips, and ten of them may be one person's.")
+    elif "households" not in protected:
+        lines.append("That different households share a flow: ten persons may live together.")
+    if release.nested:
+        lines.append("Anything to a reader who knows the total of the input: it must not be published beside the rows.")
+    return lines
 
 
 def questions(runs: Sequence[AttackRun], release: PublishedRelease) -> list[dict[str, Any]]:
@@ -188,6 +246,57 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def with_policy(content: Mapping[str, Any], name: str, digest: str, broken: Sequence[str]) -> dict[str, Any]:
-    """Return a sheet with the outcome of a policy check."""
-    return {**content, "policy": {"name": name, "sha256": digest, "kept": not broken, "broken": list(broken)}}
+def with_policy(
+    content: Mapping[str, Any], policy: Policy, lines: Sequence[PolicyLine], *, name: str, digest: str
+) -> dict[str, Any]:
+    """Return a sheet with the outcome of a policy check, line by line."""
+    broken = [line.found for line in lines if line.outcome != "pass"]
+    described = {
+        "name": name,
+        "sha256": digest,
+        "kept": not broken,
+        "broken": broken,
+        "lines": [asdict(line) for line in lines],
+        "asked_by": policy.asked_by,
+        "reason": policy.reason,
+        "decided": sorted({*policy.accepted, *policy.limits}),
+    }
+    return {**content, "policy": described}
+
+
+def with_verdict(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sheet with its verdict and the points that it depends on.
+
+    Whatever breaks a promise or the policy stops a release. What is left to a person is what k-anonymity never ruled
+    out, what was not settled, and what the policy wants reviewed, unless the policy has decided it: it accepts an
+    attack, or sets a limit for it that is met.
+    """
+    policy = content["policy"] or {}
+    stops = [f"{each['title']}: {each['message']}" for each in content["attacks"] if each["verdict"] == "found"]
+    stops += [f"Policy: {line['found']}" for line in policy.get("lines", []) if line["outcome"] == "fail"]
+    points = [
+        {"about": "policy", "question": f"Policy: {line['requirement']}?", "because": line["found"]}
+        for line in policy.get("lines", [])
+        if line["outcome"] == "review"
+    ]
+    if not policy:
+        question = "Policy: is this rule what your office requires?"
+        points.append({"about": "policy", "question": question, "because": "No policy was given to compare with."})
+    reviewed = {line["requirement"].split()[0] for line in policy.get("lines", []) if line["outcome"] == "review"}
+    for each in content["attacks"]:
+        asked = _question(each)
+        if asked is not None and each["attack"] not in {*policy.get("decided", ()), *reviewed}:
+            because = each["message"].partition(". ")[0].rstrip(".") + "."
+            points.append({"about": each["attack"], "question": f"{each['title']}: {asked}", "because": because})
+    verdict = DO_NOT_PUBLISH if stops else DECIDE if points else MAY_BE_PUBLISHED
+    return {**content, "verdict": {"verdict": verdict, "stops": stops, "points": points}}
+
+
+def _question(attack: Mapping[str, Any]) -> str | None:
+    """Return what there is to decide about the outcome of an attack."""
+    known = ATTACKS.get(attack["attack"])
+    if attack["verdict"] == "to weigh":
+        return "is what came out acceptable?" if known is None else known.decision
+    if attack["verdict"] == "not settled":
+        return "is what was not settled acceptable? More time may settle it (--seconds)."
+    return "it was not made; is that acceptable?" if attack["verdict"] == "not made" else None

@@ -209,7 +209,7 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
     ]
     beside = [f"the weight of {listed[node][1]}" for node in telling]
     return AttackResult(
-        f"A reader who knows the method followed {tried:,} of {len(listed):,} rows up the ladder: {outcome}.",
+        f"A reader who knows the method compared {tried:,} of {len(listed):,} rows with those around them: {outcome}.",
         found=len(disclosed) + len(telling),
         tried=tried,
         of=len(listed),

@@ -47,10 +47,11 @@ def membership(context: AttackContext) -> AttackResult:
     inside = MembershipScore(0.5 + share / 2, share + (1 - share) * FALSE_POSITIVE_RATE)
     outside, tried = outsider(trips.person[listed], trips.row[listed], trips.trips[listed], trips.rows, context)
     return AttackResult(
-        f"An insider who knows the trips of all others is right about {share:.0%} of persons (AUC {inside.auc:.2f}, "
-        f"hits at 1 false alarm in 1,000: {inside.hits:.0%}): counts are exact, and no k changes that. An outsider who "
-        f"knows the person's own trips and the usual size of rows guesses with an AUC of {outside.auc:.2f} (0.50 is "
-        f"tossing a coin), hits at 1 false alarm in 1,000: {outside.hits:.1%}.",
+        f"An insider who knows the trips of everybody else subtracts, and is right about {share:.0%} of persons: "
+        "counts are exact, and no k changes that. An outsider who knows a person's own trips and how large rows "
+        "usually are, shown one person in the data and one who is not, picks the right one "
+        f"{100 * outside.auc:.0f} times in 100 (50 is tossing a coin), "
+        f"and is sure of {outside.hits:.1%} of those in the data at one mistake in 1,000.",
         found=seen,
         tried=tried,
         of=min(TARGETS, seen),
@@ -177,6 +178,7 @@ MEMBERSHIP = Attack(
     breaks=False,
     run=membership,
     needs={"several persons": "The trips name no persons."},
+    decision="may somebody who knows the trips of all others learn whether one person is in the data?",
 )
 UNIQUENESS = Attack(
     "uniqueness",
@@ -187,4 +189,5 @@ UNIQUENESS = Attack(
     breaks=False,
     run=uniqueness,
     needs={"persons": "The trips name no persons."},
+    decision=None,
 )

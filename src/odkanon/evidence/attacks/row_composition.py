@@ -105,6 +105,7 @@ DOMINANCE = Attack(
     breaks=False,
     run=dominance,
     needs={"persons": "The trips name no persons, so dominance cannot be measured."},
+    decision="may one person have made most of the trips of some rows?",
 )
 HOMOGENEITY = Attack(
     "homogeneity",
@@ -114,4 +115,5 @@ HOMOGENEITY = Attack(
     number="share of trips",
     breaks=False,
     run=homogeneity,
+    decision="may where somebody starts disclose where they go?",
 )
