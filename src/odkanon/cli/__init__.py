@@ -23,7 +23,7 @@ from odkanon.errors import MissingExtraError, OdkanonError, is_disk_full, unexpe
 EXTRA_OF = {
     "h5py": "omx",
     "matplotlib": "plot",
-    "opendp": "evidence",
+    "opendp": "noise",
     "pandas": "spark",
     "pyproj": "geo",
     "pyogrio": "geo",

@@ -17,7 +17,7 @@ from odkanon.cli.report import PageOptions
 from odkanon.cli.rule_options import RuleOptions
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, OptionConflictError
-from odkanon.methods.method_registry import CUBE_METHOD, describe_methods
+from odkanon.methods.method_registry import CUBE_METHOD, NOISE_METHOD, describe_methods
 from odkanon.read.tables.datasets import is_store
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ class BudgetOf(StrEnum):
         the rule there are suppressed, up to the budget; implies --method oigh.
     --symmetric  Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut,
         freezones.
+    Noise (differential privacy):
+    --epsilon NUMBER  The bound on what one person, or one trip, changes: 1 is strict, 10 is not. Implies --method noise.
+    --delta NUMBER  The probability with which epsilon may not hold. [default: 1e-6]
+    --trips-per-person NUMBER  The most trips of a person that count; the others are left out. [default: 4]
+    --ledger FILE  Adds up what was spent on the same people. [default: odkanon-ledger.json beside the input]
+    --epsilon-limit NUMBER  The most epsilon that the ledger may come to; it keeps the smallest ever given.
     Segments and attributes:
     --segment NAME  Also publish a table for each segment, such that all tables are safe together: sex, age, hour,
         hour:6-9,9-16, any column, or sex*age. Repeatable.
@@ -113,6 +119,11 @@ def anonymize(
     steps: Annotated[bool, typer.Option(callback=lambda given: "fine" if given else None)] = False,
     level: str | None = None,
     symmetric: bool = False,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    trips_per_person: int | None = None,
+    ledger: Path | None = None,
+    epsilon_limit: float | None = None,
     segment_budget: float | None = None,
     protect_intervals: bool = False,
     give_up: str | None = None,
@@ -141,15 +152,18 @@ def anonymize(
 
     `odkanon anonymize trips.csv -o communes --hierarchy zones.csv --at-level commune --budget 0.2`
 
+    `odkanon anonymize survey.parquet -o release --method noise --epsilon 3 --within area.gpkg`
+
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
     if was_given(context, "levels") and suppress is not Suppress.before:
         raise OptionConflictError.between(
             "--max-levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
-    spec = how(source)
+    noisy = method == NOISE_METHOD or (method is None and epsilon is not None)
+    spec = how(source, **({"unit": None} if noisy else {}))
     cube = "--by" if by else "--place" if spec.place is not None else None
-    if cube and method not in (None, CUBE_METHOD) and was_given(context, "method"):
+    if cube and method not in (None, CUBE_METHOD) and not (by and noisy) and was_given(context, "method"):
         raise InputError(f"{cube} publishes with {CUBE_METHOD}, not with {method}; leave out --method")
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
@@ -176,6 +190,10 @@ def anonymize(
         "give_up": give_up,
         "level": level,
         "symmetric": symmetric or None,
+        "epsilon": epsilon,
+        "delta": delta,
+        "trips_per_person": trips_per_person,
+        "unit": how.values["unit"] if noisy else None,
     }
     request = Request(
         spec,
@@ -191,6 +209,8 @@ def anonymize(
         zones_of=zones,
         matrix=matrix,
         matrix_code=matrix_id,
+        ledger=ledger,
+        epsilon_limit=epsilon_limit,
         engine=chosen,
         memory_limit=None if memory_limit is None else parse_bytes(memory_limit),
         spark_master=spark_master,

@@ -41,8 +41,8 @@ OPTIONS = describe_options(
     Input: tables by one place:
     --place COLUMN  Publish a table by one place instead of two: of this code or cell, or of COLUMN_lat, COLUMN_lon.
         Implies --method cascade.
-    --unit NAME  With --place: what is counted, such as residents; a column of that name has the counts.
-        [default: records]
+    --unit NAME  With --place: what is counted, such as residents; a column of that name has the counts. With --method
+        noise: who is protected, person or trip. [default: records; person]
     Input: period and times:
     --since DAY  Read trips that start on this day or later: 2024-02-01.
     --until DAY  Read trips that start before this day. The period is published with the release.

@@ -107,6 +107,8 @@ def show_coverage(release: Release) -> None:
     for found in attribute_coverage(release):
         table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
     console.print(table)
+    if release.is_noisy:
+        return
     console.print(
         f"Detail was dropped in this order: {release.parameters['give_up']}. A dropped attribute has the value 'any'.",
         style="dim",

@@ -50,6 +50,7 @@ def rerun(
     content = read_recipe_file(recipe)
     if source and output is None:
         raise InputError("a release of another input needs a folder: -o DIR")
+    noisy = _redraws(content, output)
     beside = (recipe_path(recipe) if recipe.is_dir() else recipe).absolute().parent
     command = _command(content, beside)
     there = command["folder"]
@@ -70,9 +71,27 @@ def rerun(
         if output is None:
             differences = [each for each in differences if each.what != "option output"]
         _show_differences(differences)
-        same = _compare(beside / content["release"], made)
+        same = noisy or _compare(beside / content["release"], made)
     if not source and not same:
         raise typer.Exit(1)
+
+
+def _redraws(recipe: Mapping[str, Any], output: Path | None) -> bool:
+    """Return whether a release has noise, which is drawn anew and costs epsilon again; raise if only to compare."""
+    from odkanon.methods.method_registry import METHODS
+
+    about = recipe.get("about", {})
+    method = METHODS.get(str(about.get("method")))
+    if method is None or not method.noisy:
+        return False
+    cost = f"epsilon = {about['parameters']['epsilon']:g} and delta = {about['parameters']['delta']:g}"
+    if output is None:
+        raise InputError(
+            f"noise is drawn anew each time, so the release cannot be repeated to compare; with -o DIR another one is "
+            f"drawn, which spends {cost} again"
+        )
+    console.print(f"The noise is drawn anew: other numbers than before, and {cost} spent again.", style="bold yellow")
+    return True
 
 
 def _command(recipe: Mapping[str, Any], beside: Path) -> dict[str, Any]:

@@ -31,6 +31,9 @@ def show_release(release: Release) -> None:
     if release.matrix is not None:
         show_input(release.matrix)
     console.print(promise(release), style="bold")
+    if release.is_noisy:
+        show_noisy(release)
+        return
     show_published(release)
     if release.subject.place is not None:
         return  # the other measures are of flows
@@ -91,6 +94,21 @@ def show_published(release: Release) -> None:
             + (f" This exceeds the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
             style="yellow",
         )
+
+
+def show_noisy(release: Release) -> None:
+    """Print what a noisy release estimates, and what was spent on the same people."""
+    console.print(
+        f"Estimated {release.classes.trips.sum():,} trips in {format_count(len(release.classes), 'rows')}, from "
+        f"{format_count(len(release.parameters['noise']), 'queries', 'query')} with noise."
+    )
+    spent = release.parameters.get("spent")
+    if spent is not None:
+        console.print(
+            f"Spent on the same people so far: epsilon = {spent['epsilon']:.3g}, delta = {spent['delta']:.3g} "
+            f"({format_count(spent['releases'], 'releases')} in {spent['ledger']})."
+        )
+    summarize_accuracy([(release.method, release)])
 
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:

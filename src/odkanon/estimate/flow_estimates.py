@@ -17,6 +17,7 @@ from odkanon.estimate.place_tree import PlaceTree, SamplePoints, place_cells
 from odkanon.estimate.placed_shapes import place_shapes
 from odkanon.estimate.target_areas import Areas, ZoneFootprints
 from odkanon.model.axes import AXES
+from odkanon.model.measures import STANDARD_ERROR
 from odkanon.release_format.conversions import FlowTable, to_shapes
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import Floats
@@ -78,6 +79,8 @@ class ReleaseReader:
         How many of the trips of each row are sure to be of the kind asked for, and how many can be; by default all.
     doubt : float
         Variance, per squared estimate beyond what is sure, of how many of the others are of that kind.
+    standard_error : array of float or None
+        Of each row, where noise was added, so that rows bound nothing.
     """
 
     model: FlowModel
@@ -87,6 +90,7 @@ class ReleaseReader:
     certain: Floats | None = None
     possible: Floats | None = None
     doubt: float = 0.0
+    standard_error: Floats | None = None
 
     @property
     def tree(self) -> PlaceTree:
@@ -139,6 +143,7 @@ class ReleaseReader:
         ]
         matrices = {name: self._matrix(shares, mass) for name, mass in self.measures.items()}
         divided = self._divided(shares)
+        noise = self._noise(shares)
         wide = shares[1].shape[1]
         step = max(_PAIRS_AT_ONCE // wide, 1)
         parts = []
@@ -149,6 +154,8 @@ class ReleaseReader:
                 self._between_zones(relations[0][at], relations[1][at], some, mass)
                 for at, mass in enumerate((self.certain, self.possible))
             )
+            if noise is not None:
+                low, high = np.zeros_like(low), np.full_like(high, np.inf)
             estimate = np.clip(found["trips"], low, high + (self.unlisted or 0))
             origin, destination = np.nonzero((estimate >= least) | (low > 0))
             parts.append(
@@ -158,6 +165,7 @@ class ReleaseReader:
                     "low": low[origin, destination],
                     "high": high[origin, destination],
                     "divided": divided(some, origin, destination),
+                    **({} if noise is None else {"noise": noise(some, origin, destination)}),
                     **{name: values[origin, destination] for name, values in found.items()},
                     "trips": estimate[origin, destination],
                 }
@@ -172,11 +180,14 @@ class ReleaseReader:
         spread = variance(
             trips - low, np.maximum(np.round(columns["divided"], DIGITS), 0), np.where(ends[0] == ends[1], WITHIN, 1.0)
         )
+        if "noise" in columns:
+            spread = spread + np.round(columns["noise"], DIGITS)
         below, above = shortest_interval(trips - low, spread + self.doubt * (trips - low) ** 2)
         most = high if self.unlisted is None else high + self.unlisted
         certain = trips - low <= 0.5e-6
         interval = [np.where(certain & (high == low), low, np.clip(low + side, low, most)) for side in (below, above)]
-        known = np.full(len(trips), self.unlisted is None)
+        known = np.full(len(trips), self.unlisted is None or "noise" in columns)
+        most = np.where(known, 0, most)
         arrays = {
             "origin": pa.array(ends[0], pa.string()),
             "destination": pa.array(ends[1], pa.string()),
@@ -190,6 +201,30 @@ class ReleaseReader:
         if "weight" in columns:
             arrays["weight"] = np.array([float(f"{value:.4g}") for value in columns["weight"].tolist()])
         return pa.table(arrays).sort_by([(axis, "ascending") for axis in AXES])
+
+    def _row_shares(self, shares: tuple[Any, Any]) -> list[Any]:
+        """Return the share of each row that starts, and that ends, in each area."""
+        from scipy.sparse import csr_array
+
+        blocks, rows = self._blocks, len(self.measures["trips"])
+        ends = []
+        for nodes, part in zip(blocks["ends"], shares, strict=True):
+            of_row = csr_array((blocks["share"], (blocks["row"], nodes)), shape=(rows, part.shape[0])) @ part
+            ends.append(of_row.tocsr())
+        return ends
+
+    def _noise(self, shares: tuple[Any, Any]) -> Any:
+        """Return a function that sums the variances of rows, weighted by their shares in pairs of areas squared."""
+        if self.standard_error is None:
+            return None
+        ends, variance = self._row_shares(shares), self.standard_error**2
+
+        def between(some: slice, origin: Ints, destination: Ints) -> Floats:
+            start = ends[0][:, some].power(2).multiply(variance[:, None]).tocsr()
+            found: Floats = (start.T.tocsr() @ ends[1].power(2)).toarray()[origin, destination]
+            return found
+
+        return between
 
     def _matrix(self, shares: tuple[Any, Any], mass: Floats) -> Any:
         """Return what flows between areas, as a sparse matrix."""
@@ -216,14 +251,7 @@ class ReleaseReader:
 
         The share p of a row is taken as the product of its shares in the two areas.
         """
-        from scipy.sparse import csr_array
-
-        blocks, rows = self._blocks, len(self.measures["trips"])
-        ends = []
-        for nodes, part in zip(blocks["ends"], shares, strict=True):
-            of_row = csr_array((blocks["share"], (blocks["row"], nodes)), shape=(rows, part.shape[0])) @ part
-            ends.append(of_row.tocsr())
-        squared = self.measures["trips"] ** 2
+        ends, squared = self._row_shares(shares), self.measures["trips"] ** 2
 
         def between(some: slice, origin: Ints, destination: Ints) -> Floats:
             found = np.zeros(len(origin))
@@ -297,4 +325,5 @@ def read_flows(saved: SavedRelease) -> ReleaseReader:
     measures = {name: saved.measure(name) for name in saved.measures}
     unlisted = saved.manifest.get("unlisted", {}).get("at_most_trips")
     model = fit_flows(tree, (zones[0], zones[1]), (rows[0], rows[1]), measures["trips"])
-    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted)
+    noise = np.asarray(saved.table.column(STANDARD_ERROR).to_numpy()) if saved.is_noisy else None
+    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted, noise)

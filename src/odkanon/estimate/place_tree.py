@@ -9,14 +9,13 @@ from functools import cached_property
 import h3
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from h3ronpy import change_resolution
 
 from odkanon.core.arrays import Ints, spans
 from odkanon.zoning.cells import (
     MAX_RESOLUTION,
     Cells,
     Floats,
+    cell_to_children,
     cell_to_latlng,
     cell_to_parent,
     cell_to_resolution,
@@ -207,7 +206,7 @@ def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
     resolution = np.where(depth == 0, -1, (depth - 1) // 3)
     parts = [cell_to_parent(cell[resolution >= finest], finest)]
     parts += [
-        _children(np.unique(cell_to_parent(cell[resolution == at], at)), finest)
+        cell_to_children(np.unique(cell_to_parent(cell[resolution == at], at)), finest)
         for at in range(min(COARSEST_FILLED, finest), finest)
     ]
     cells = np.unique(np.concatenate(parts))
@@ -220,10 +219,6 @@ def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
     if not len(cells):  # nothing but the world
         cells = np.array([int(name, 16) for name in h3.get_res0_cells()], dtype=np.uint64)
     return cells[np.argsort(cell_to_span(cells, MAX_RESOLUTION)[0])]
-
-
-def _children(cells: Cells, resolution: int) -> Cells:
-    return np.asarray(pa.array(change_resolution(pa.array(cells), resolution)), dtype=np.uint64)
 
 
 def _cell_points(cells: Cells) -> SamplePoints:
@@ -255,7 +250,7 @@ def _cells_below(cells: Cells) -> tuple[Ints, Cells]:
     for at in np.unique(resolution).tolist():
         own = np.flatnonzero(resolution == at)
         distinct, number = np.unique(cells[own], return_inverse=True)
-        below = _children(distinct, min(at + _POINTS_PER_STEP, MAX_RESOLUTION))
+        below = cell_to_children(distinct, min(at + _POINTS_PER_STEP, MAX_RESOLUTION))
         parent = np.searchsorted(distinct, cell_to_parent(below, at))
         order = np.argsort(parent, kind="stable")
         first = np.searchsorted(parent[order], np.arange(len(distinct)))

@@ -9,7 +9,7 @@ from threading import Lock
 from odkanon.attributes.spec import MISSING
 from odkanon.core.arrays import Bools
 from odkanon.explore.controls import ControlRanges, ExploreRequest
-from odkanon.methods import METHODS
+from odkanon.methods.method_registry import METHODS, counting_methods
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
@@ -61,7 +61,7 @@ class ExplorerData:
         finest = self.resolutions[-1]
         od = self.matrix(finest)
         targets = [measure for measure in MEASURES if measure in od.measures]
-        methods = [each.name for each in METHODS.values() if each.suits(od.origins)]
+        methods = [name for name in counting_methods() if METHODS[name].suits(od.origins)]
         max_k = max(2, min(MAX_K, od.trips // 2))
         first = ExploreRequest(min(10, max_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
         return ControlRanges(max_k, targets, methods, self.resolutions, self.segments, first)

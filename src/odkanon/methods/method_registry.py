@@ -48,6 +48,8 @@ class Method:
         Whether a flow may lie in another; the coarser one then lists only trips that the finer one does not.
     on_tree : bool
         Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
+    noisy : bool
+        Whether it estimates flows from counts with noise, under differential privacy, instead of publishing counts.
     slow : bool
         Whether it may take longer than a slider allows.
     thresholds_only : str or None
@@ -64,6 +66,7 @@ class Method:
     overlaps: bool = False
     nested: bool = False
     on_tree: bool = True
+    noisy: bool = False
     slow: bool = False
     thresholds_only: str | None = None
 
@@ -87,6 +90,11 @@ class Method:
         if tree.resolution is not None:
             return True
         return not self.needs_cells and (bool(tree.outlines) or not self.needs_shapes)
+
+    @property
+    def takes_attributes(self) -> bool:
+        """Whether it publishes by attributes."""
+        return self.noisy or "give_up" in self.options
 
     @property
     def takes_budget(self) -> bool:
@@ -168,6 +176,18 @@ METHODS = Registry(
             on_tree=False,
             slow=True,
         ),
+        Method(
+            "noise",
+            "Noise",
+            "estimates from counts with noise, under differential privacy instead of k; needs --epsilon",
+            "odkanon.methods.noise.method:noise",
+            overlaps=True,
+            nested=True,
+            on_tree=False,
+            noisy=True,
+            slow=True,
+            thresholds_only="it keeps none",
+        ),
     ),
     check=_check_method,
 )
@@ -176,6 +196,8 @@ ONE_ZONING = "odkanon"
 """The method of one zoning for all flows, where that is needed."""
 CUBE_METHOD = "cascade"
 """The method that publishes by attributes."""
+NOISE_METHOD = "noise"
+"""The method of differential privacy."""
 ONE_LEVEL = "oigh"
 """The method of uniform levels, which accepts a level."""
 
@@ -247,6 +269,20 @@ def describe_methods() -> str:
     return ", ".join(f"{each.name} ({each.hint}{'; slower' if each.slow else ''})" for each in METHODS.values()) + "."
 
 
+def counting_methods() -> tuple[str, ...]:
+    """Return the methods that publish counts, so that they can be compared under one rule."""
+    return tuple(name for name, method in METHODS.items() if not method.noisy)
+
+
+def require_counts(name: str, purpose: str) -> None:
+    """Raise for a method that estimates from noise: each run of it would draw anew, and add to what was spent."""
+    if METHODS[name].noisy:
+        raise InputError(
+            f"{purpose} runs methods under one rule, and {name} keeps none: each run draws anew, and adds to what is "
+            "learnt about people; compare its saved release with others by `odkanon evidence`"
+        )
+
+
 def is_nested(name: str) -> bool:
     """Return whether the rows of a method nest; False for an unknown name, such as ``zones``."""
     method = METHODS.get(name)
@@ -309,8 +345,8 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = ONE_ZONING, **options: An
             f"{method} keeps thresholds, and neither a largest share nor a least number of destinations: "
             f"{chosen.thresholds_only}; choose {able}"
         )
-    if od.axes and "give_up" not in chosen.options:
-        by_kind = ", ".join(name for name, method in METHODS.items() if "give_up" in method.options)
+    if od.axes and not chosen.takes_attributes:
+        by_kind = ", ".join(name for name, method in METHODS.items() if method.takes_attributes)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
     steps = options.pop("steps", "plain")
     if od.axes and steps != "plain":

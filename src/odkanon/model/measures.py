@@ -46,6 +46,9 @@ ADDITIVE = tuple(name for name, measure in MEASURES.items() if not measure.count
 AT_CAP = "at_cap"
 """The column that marks rows with *at least* so many trips; see `odkanon.model.published_flows.Classes`."""
 
+STANDARD_ERROR = "standard_error"
+"""The column with the standard error of trips that are estimated from counts with noise."""
+
 BY_CONTRIBUTOR = "by head"
 """Not a measure, but requested like one: the mass of each contributor to a flow, from which shares follow."""
 

@@ -39,6 +39,8 @@ class Classes(MeasureColumns, Frozen):
     """The same: whether a class lists as many trips as it may, so that it has *at least* so many."""
     hides_weight: Bools | None = None
     """The same: whether its weight would disclose how many of its trips are listed elsewhere, or their weight."""
+    standard_error: npt.NDArray[np.float64] | None = None
+    """Of the trips of each class, where noise was added; None for counts."""
 
     @property
     def sure(self) -> Classes:
@@ -57,6 +59,7 @@ class Classes(MeasureColumns, Frozen):
             "finest_pairs",
             "at_cap",
             "hides_weight",
+            "standard_error",
         )
 
     def __len__(self) -> int:
@@ -89,8 +92,8 @@ def published_classes(
     merged: Flows, good: Bools, origins: Zones, destinations: Zones
 ) -> tuple[Zones, Zones, Classes, Ints]:
     """Return the zones and classes to publish of merged flows, and for each class the row of its flow."""
-    origins, new_origin = _used(origins, merged.origin[good])
-    destinations, new_destination = _used(destinations, merged.destination[good])
+    origins, new_origin = used_zones(origins, merged.origin[good])
+    destinations, new_destination = used_zones(destinations, merged.destination[good])
     order = np.lexsort((new_destination, new_origin))
     rows = np.flatnonzero(good)[order]
     classes = Classes(
@@ -104,7 +107,7 @@ def published_classes(
     return origins, destinations, classes, rows
 
 
-def _used(zones: Zones, occurring: Codes) -> tuple[Zones, Codes]:
+def used_zones(zones: Zones, occurring: Codes | Ints) -> tuple[Zones, Codes]:
     """Keep the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
     used = np.unique(occurring)
     used = used[np.argsort(zones.ids[used], kind="stable")]

@@ -102,6 +102,13 @@ class Release(Frozen):
         below = int(np.count_nonzero(~self.rule.meets_thresholds(self.classes.sure)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
+        if (self.structure is Structure.NOISY) != (self.classes.standard_error is not None):
+            raise UnsafeReleaseError("only estimates from counts with noise have a standard error, and all of them do")
+        if not self.is_noisy:
+            self._check_counts()
+
+    def _check_counts(self) -> None:
+        """Check that classes and suppressed trips are all of the input, and keep the budget."""
         for measure in ADDITIVE:
             self._check_account(measure)
         if self.assignment is not None:
@@ -290,6 +297,11 @@ class Release(Frozen):
     def is_nested(self) -> bool:
         """Whether classes may lie in each other."""
         return self.structure is Structure.NESTED
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether classes are estimates from counts with noise, so that nothing is compared with the input."""
+        return self.structure is Structure.NOISY
 
     @property
     def placement_in_memory(self) -> Assignment:

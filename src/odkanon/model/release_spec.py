@@ -16,12 +16,14 @@ class Structure(StrEnum):
 
     ``partition``: the zones of each axis are disjoint and the same for all partners. ``overlapping``: classes are
     disjoint, but the zones of one axis may overlap, because they depend on the other end. ``nested``: classes may lie
-    in each other, and each counts the trips that no finer one counts.
+    in each other, and each counts the trips that no finer one counts. ``noisy``: as nested, but each class estimates
+    trips from counts with noise.
     """
 
     PARTITION = "partition"
     OVERLAPPING = "overlapping"
     NESTED = "nested"
+    NOISY = "noisy"
 
 
 @dataclass(frozen=True)

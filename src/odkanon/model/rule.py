@@ -366,3 +366,7 @@ def _required(values: Ints | None, measure: str) -> Ints:
             f"this rule counts {measure}, but the input has no {column} column; map the column, or choose another rule"
         )
     return values
+
+
+NO_RULE = Rule(trips=1)
+"""The rule of a noisy release, whose promise is no threshold."""

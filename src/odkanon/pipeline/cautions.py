@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
 from typing import Literal
 
 from odkanon.linked import LinkedReleases
@@ -21,6 +22,8 @@ MANY_PAIRS = 1_000_000
 """Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
 FEW_PAIRS = 300_000
 """Up to how many OD pairs a release is made a second time to measure what a stricter rule costs."""
+MUCH_EPSILON = 10.0
+"""Beyond it, epsilon is a caution."""
 MUCH_FINER, MUCH_MORE = 0.7, 0.05
 """What is worth a hint: the share of G that remains, and the share of trips that is published in addition."""
 
@@ -32,6 +35,8 @@ def cautions(result: Release | LinkedReleases) -> list[str]:
         return texts + _few_in_segments(result)
     if result.refusal:
         return []
+    if result.is_noisy:
+        return _of_noise(result)
     texts = [*_unused_columns(result), *_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
     return [result.subject.words(text) for text in texts]
 
@@ -51,6 +56,22 @@ def _unused_columns(release: Release) -> list[str]:
         f"(--column {ours}={column})."
         for ours, column in probable_columns(release.input.source.unused, release.input.measures).items()
     ]
+
+
+def _of_noise(release: Release) -> list[str]:
+    """Weak promises, and releases of the same people of which nobody keeps count."""
+    texts, epsilon, spent = [], release.parameters["epsilon"], release.parameters.get("spent")
+    if epsilon > MUCH_EPSILON:
+        texts.append(
+            f"epsilon = {epsilon:g} promises little: a result may be {exp(min(epsilon, 700)):,.2g} times as "
+            "likely with a person's trips as without."
+        )
+    if spent is None:
+        texts.append(
+            "no ledger adds up the noisy releases of these people, because the input is no file; name one "
+            "(ledger) if there are others."
+        )
+    return texts
 
 
 def _few(release: Release) -> list[str]:

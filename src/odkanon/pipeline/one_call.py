@@ -12,7 +12,7 @@ from odkanon.core.parsing import is_number
 from odkanon.engine.dispatch import parse_bytes
 from odkanon.errors import InputError, InvalidValueError, ReleaseWarning, UnknownNameError
 from odkanon.linked import LinkedReleases
-from odkanon.methods.method_registry import METHODS, Method
+from odkanon.methods.method_registry import METHODS, NOISE_METHOD, Method
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.pipeline.cautions import cautions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from odkanon.engine.dispatch import EngineName
     from odkanon.model.od import Matrix
 
-MethodName = Literal["odkanon", "oigh", "atg-soft", "mondrian", "cascade", "treecut", "freezones"]
+MethodName = Literal["odkanon", "oigh", "atg-soft", "mondrian", "cascade", "treecut", "freezones", "noise"]
 """Methods of this package; those of others are passed as the `odkanon.Method` that was registered."""
 
 PROTECTED: dict[str, str] = {"trips": "participants", "weight": "population"}
@@ -57,6 +57,11 @@ class Options(ReadOptions, total=False):
     substeps: bool
     at_level: str | int | None
     symmetric: bool
+    epsilon: float | None
+    delta: float | None
+    trips_per_person: int | None
+    ledger: str | Path | None
+    epsilon_limit: float | None
     parameters: Mapping[str, Any] | None
     by: str | Sequence[str]
     drop_order: str | None
@@ -110,6 +115,11 @@ def anonymize(
     substeps: bool = False,
     at_level: str | int | None = None,
     symmetric: bool = False,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    trips_per_person: int | None = None,
+    ledger: str | Path | None = None,
+    epsilon_limit: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     by: str | Sequence[str] = (),
     drop_order: str | None = None,
@@ -161,6 +171,12 @@ def anonymize(
         Publish at this level of the hierarchy, or H3 resolution, only.
     symmetric : bool
         One zoning for origins and destinations.
+    epsilon, delta, trips_per_person
+        With ``method="noise"``: the promise of differential privacy, and the most trips of a person that count;
+        ``unit`` is ``"person"`` or ``"trip"``. See `odkanon.methods.noise.method.noise`.
+    ledger, epsilon_limit
+        With noise: the file that adds up what was spent on the same people, by default `odkanon-ledger.json` beside
+        the input; and the most epsilon that it may come to.
     parameters : mapping, optional
         Further parameters, of a method from another package.
     by, drop_order
@@ -212,11 +228,16 @@ def anonymize(
         "level": None if at_level is None else str(at_level),
         "symmetric": symmetric or None,
         "give_up": drop_order,
+        "epsilon": epsilon,
+        "delta": delta,
+        "trips_per_person": trips_per_person,
     }
     if age_bands is not None and not (isinstance(age_bands, Sequence) and all(map(is_number, age_bands))):
         raise InvalidValueError.expected("age_bands", "a list of ages, such as [18, 40, 65]", age_bands)
     thresholds = {"trips": min_trips, "weight": min_weight, "persons": min_persons, "households": min_households}
     attributes = _texts("by", by)
+    if method == NOISE_METHOD or (method is None and epsilon is not None):
+        own["unit"] = options.pop("unit", None)
     given = _input_of(source, options)
     request = Request(
         given,
@@ -230,6 +251,8 @@ def anonymize(
         protect_intervals=protect_intervals,
         after=None if after is None else Path(after),
         zones_of=None if zones_of is None else Path(zones_of),
+        ledger=None if ledger is None else Path(ledger),
+        epsilon_limit=epsilon_limit,
         engine=engine,
         memory_limit=parse_bytes(memory_limit) if isinstance(memory_limit, str) else memory_limit,
         spark_master=spark_master,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from odkanon.errors import InvalidValueError
-from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, ONE_LEVEL, ONE_ZONING
-from odkanon.model.rule import Rule
+from odkanon.methods.method_registry import CUBE_METHOD, DEFAULT_METHOD, NOISE_METHOD, ONE_LEVEL, ONE_ZONING
+from odkanon.model.rule import NO_RULE, Rule
 from odkanon.read.input_spec import InputSpec
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ class Request:
     """The places of the matrix in the folder: an H3 resolution or a file of polygons; see `odkanon.Release.save`."""
     matrix_code: str | None = None
     """The property with the codes of these polygons."""
+    ledger: Path | None = None
+    """With noise: the file that adds up what was spent on the same people; by default one beside the input."""
+    epsilon_limit: float | None = None
+    """With noise: the most epsilon that the ledger may come to."""
     engine: EngineName | None = None
     memory_limit: int | None = None
     spark_master: str | None = None
@@ -87,8 +91,14 @@ class Request:
     def __post_init__(self) -> None:
         if not self.method:
             object.__setattr__(self, "method", self._implied_method())
-        if self.by and self.method != CUBE_METHOD:
-            raise InvalidValueError(f"attributes are published with {CUBE_METHOD}, not with {self.method}")
+        if self.by and self.method not in (CUBE_METHOD, NOISE_METHOD):
+            raise InvalidValueError(
+                f"attributes are published with {CUBE_METHOD} or {NOISE_METHOD}, not with {self.method}"
+            )
+        if self.method == NOISE_METHOD:
+            self._check_noise()
+        elif self.ledger is not None or self.epsilon_limit is not None:
+            raise InvalidValueError(f"a ledger is of noise, which {self.method} does not add; leave it out")
         if self.place is not None:
             if self.method != CUBE_METHOD:
                 raise InvalidValueError(f"a table by one place is published with {CUBE_METHOD}, not with {self.method}")
@@ -101,12 +111,22 @@ class Request:
 
     def _implied_method(self) -> str:
         """Return the method for what is asked: one zoning for all flows where only that can have it."""
+        if "epsilon" in self.parameters:
+            return NOISE_METHOD
         if self.by or self.place is not None:
             return CUBE_METHOD
         if "level" in self.parameters:
             return ONE_LEVEL
         constrained = self.rule.max_share is not None or self.rule.min_destinations is not None
         return ONE_ZONING if self.segments or constrained or ZONING_OPTIONS & {*self.parameters} else DEFAULT_METHOD
+
+    def _check_noise(self) -> None:
+        if self.segments or self.zones_of:
+            raise InvalidValueError("noise has no segments and no earlier zones; publish one table by attributes (by)")
+        if self.rule not in (RuleRequest(), NO_RULE):
+            raise InvalidValueError(
+                "noise keeps no threshold: it bounds what is learnt by epsilon; leave out k, protect and thresholds"
+            )
 
     @property
     def place(self) -> str | None:
@@ -121,6 +141,8 @@ class Request:
 
     def rule_for(self, matrix: Matrix) -> Rule:
         """Return the rule for the matrix that was read."""
+        if self.method == NOISE_METHOD:
+            return NO_RULE
         return self.rule if isinstance(self.rule, Rule) else self.rule.rule_for(matrix)
 
 

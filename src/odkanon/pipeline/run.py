@@ -11,8 +11,9 @@ from odkanon.errors import InputError
 from odkanon.linked import LinkedReleases
 from odkanon.methods import anonymize as run_method
 from odkanon.methods.cascade.reuse import EarlierRows
-from odkanon.methods.method_registry import CUBE_METHOD
+from odkanon.methods.method_registry import CUBE_METHOD, METHODS, NOISE_METHOD
 from odkanon.model.release import Release
+from odkanon.model.rule import NO_RULE
 from odkanon.pipeline.request import Request
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.trips import rejected_share, unusable_rows
@@ -86,7 +87,7 @@ def publish(
         stage(f"writing {folder}")
         save_linked(result, folder, force=force, matrix=matrix, texts=texts, command=command)
         return result
-    if result.refusal is None and not request.by and request.place is None:
+    if result.refusal is None and not request.by and request.place is None and not result.is_noisy:
         stage("computing what any release of this input could reach at best")
         _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
@@ -158,6 +159,8 @@ def _run_single(request: Request, stage: Stage) -> Release:
     how = f"with {request.method}" if earlier is None else f"on the zones of {request.zones_of}"
     unit = matrix.summary.source.subject.unit
     stage(f"protecting {matrix.summary.trips:,} {unit} {', '.join(['by', *request.by]) if request.by else how}")
+    if request.method == NOISE_METHOD:
+        return _run_noisy(request, matrix)
     if earlier is None:
         return run_method(matrix, rule, method=request.method, **request.parameters)
     if isinstance(earlier, EarlierRows):
@@ -166,6 +169,26 @@ def _run_single(request: Request, stage: Stage) -> Release:
 
     tree = request.input.tree if isinstance(request.input, InputSpec) else None
     return release_on_zones(matrix.in_memory(), rule, earlier, full=tree)
+
+
+def _run_noisy(request: Request, matrix: Matrix) -> Release:
+    """Make a noisy release, and enter it into the ledger of the same people."""
+    from odkanon.methods.noise.method import make_promise, query_shares
+    from odkanon.pipeline.noise_ledger import charging, ledger_beside
+
+    unknown = request.parameters.keys() - {*METHODS[NOISE_METHOD].options}
+    paths = request.input.paths if isinstance(request.input, InputSpec) else ()
+    ledger = request.ledger or ledger_beside(paths)
+    if ledger is None and request.epsilon_limit is not None:
+        raise InputError("a limit of epsilon needs a ledger; name its file", option="ledger FILE")
+    if ledger is None or unknown:  # the method refuses unknown options
+        return run_method(matrix, NO_RULE, method=NOISE_METHOD, **request.parameters)
+    promise, shares = make_promise(**request.parameters), query_shares(matrix)
+    with charging(ledger, promise, shares, limit=request.epsilon_limit) as total:
+        release = run_method(matrix, NO_RULE, method=NOISE_METHOD, **request.parameters)
+    epsilon, delta = total.spent(promise.unit)
+    spent = {"ledger": str(ledger), "releases": len(total.releases), "epsilon": epsilon, "delta": delta}
+    return replace(release, spec=release.spec.with_parameters(spent=spent))
 
 
 def _cube_attributes(request: Request) -> Sequence[AttributeSpec]:

@@ -54,7 +54,7 @@ def public_quality(release: Release) -> dict[str, Any] | None:
     published only where any group below the rule has less than a hundredth of the published total, and never of nested
     rows (a cascade).
     """
-    if int(release.classes.trips.sum()) < MIN_TRIPS:
+    if release.is_noisy or int(release.classes.trips.sum()) < MIN_TRIPS:
         return None
     sizes = [public_leaves(release, axis) for axis in release.subject.axes]
     quality: dict[str, dict[str, Any]] = {}
@@ -168,6 +168,8 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
     with_limit : bool
         Include lower bounds and accuracy, which take longer than everything else.
     """
+    if release.is_noisy:
+        return _noisy_manifest(release)
     published = count_published(release)
     if release.classes.weight is not None:
         published["weight"] = from_units(int(release.classes.weight.sum()), release.classes.scale)
@@ -188,6 +190,27 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
         else {measure: asdict(utility(release.input, release, measure=measure)) for measure in _additive(release)},
         **(bounds_and_accuracy(release) if with_limit else {"limit": None, "usefulness": None}),
         "privacy": {measure: asdict(report) for measure, report in privacy(release).items()},
+        "seconds": round(release.seconds, 6),
+    }
+
+
+def _noisy_manifest(release: Release) -> dict[str, Any]:
+    """Return what is known of a noisy release; nothing in it is compared with the input, which it estimates."""
+    published = count_published(release)
+    return {
+        "version": __version__,
+        "statement": promise(release),
+        "input": _input(release),
+        "rule": {},
+        "method": release.method,
+        "parameters": dict(release.parameters),
+        **_full_axes(release),
+        "published": {**published, "share": 1.0},
+        "suppressed": {"pairs": 0, "trips": 0, "share": 0.0},
+        "utility": None,
+        "limit": None,
+        "usefulness": None,
+        "privacy": {},
         "seconds": round(release.seconds, 6),
     }
 

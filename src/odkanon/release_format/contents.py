@@ -18,10 +18,10 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Codes, Ints, group_sum
 from odkanon.core.weights import from_units, round_units
 from odkanon.model.axes import TRIPS, Axis
-from odkanon.model.measures import AT_CAP, MEASURES
+from odkanon.model.measures import AT_CAP, MEASURES, STANDARD_ERROR
 from odkanon.model.published_flows import WEIGHT_DIGITS, disclosed_weights
 from odkanon.model.release import Release
-from odkanon.release_format.datapackage import AT_CAP_MEANING, HIDDEN_WEIGHT
+from odkanon.release_format.datapackage import AT_CAP_MEANING, HIDDEN_WEIGHT, STANDARD_ERROR_MEANING
 from odkanon.release_format.names import MANIFEST, WHOLE, sha256
 from odkanon.release_format.public_rule import linked_promise, promise, public_rule, publishable_rule
 from odkanon.zoning.zones import Zones
@@ -29,6 +29,7 @@ from odkanon.zoning.zones import Zones
 FORMAT = 1
 WEIGHT_UNIT = "sum of the weights of these trips, in four significant digits"
 _TRIPS_UNIT = "trips of the input"
+_NOISY_TRIPS_UNIT = "estimated trips that are not between the zones of a finer row"
 _NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so many where at_cap is true"
 
 
@@ -50,6 +51,8 @@ def classes_table(release: Release) -> pa.Table:
             columns[subject.column(measure)] = from_units(masses, classes.scale) if measure == "weight" else masses
     if classes.at_cap is not None:
         columns[AT_CAP] = pa.array(classes.at_cap)
+    if classes.standard_error is not None:
+        columns[STANDARD_ERROR] = pa.array(classes.standard_error)
     return pa.table(columns)
 
 
@@ -131,9 +134,10 @@ def make_manifest(
         "version": __version__,
         **subject.to_dict(),
         "statement": promise(release),
-        "rule": subject.published(public_rule(publishable_rule(release))),
+        "rule": {} if release.is_noisy else subject.published(public_rule(publishable_rule(release))),
         "method": release.method,
         "parameters": dict(parameters),
+        **({"noise": dict(release.parameters["noise"])} if release.is_noisy else {}),
         "resolution": None if matrix is None else matrix.origins.resolution,
         "zones": {subject.column(axis): _zone_shapes(axis_zones(release, axis)[0]) for axis in subject.axes},
         **public_axes(release),
@@ -142,12 +146,19 @@ def make_manifest(
         "unlisted": subject.published({"at_most_trips": at_most_unlisted(release)}),
         "quality": quality,
         "units": {
-            subject.unit: subject.words(_TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT),
+            subject.unit: subject.words(_trips_unit(release)),
             **({} if weight is None else {"weight": subject.words(_weight_unit(release))}),
             **({} if release.classes.at_cap is None else {AT_CAP: subject.words(AT_CAP_MEANING)}),
+            **({STANDARD_ERROR: STANDARD_ERROR_MEANING} if release.is_noisy else {}),
             "area_km2": "square kilometres",
         },
     }
+
+
+def _trips_unit(release: Release) -> str:
+    if release.is_noisy:
+        return _NOISY_TRIPS_UNIT
+    return _TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT
 
 
 def make_index(whole: Release, segments: Mapping[str, tuple[str, Mapping[str, str]]], folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from odkanon.core.parsing import parse_json
 from odkanon.model.axes import Subject
-from odkanon.model.measures import AT_CAP, DISTINCT
+from odkanon.model.measures import AT_CAP, DISTINCT, STANDARD_ERROR
 from odkanon.release_format.names import (
     CSV,
     MANIFEST,
@@ -69,6 +69,12 @@ _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
     AT_CAP: ("boolean", AT_CAP_MEANING[0].upper() + AT_CAP_MEANING[1:]),
 }
 """What columns mean where rows lie in each other."""
+STANDARD_ERROR_MEANING = "standard error of the estimated trips: of the noise, of chance and of the model together"
+_NOISY_COLUMNS: dict[str, tuple[str, str]] = {
+    "trips": ("integer", "Estimated trips that are not between the zones of a finer row; unit: trip"),
+    STANDARD_ERROR: ("number", STANDARD_ERROR_MEANING[0].upper() + STANDARD_ERROR_MEANING[1:]),
+}
+"""What columns mean where noise was added."""
 
 MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
     "origin": ("string", "Place where the trips start"),
@@ -91,6 +97,7 @@ _PLACE = ("string", "Zone of the trips; an id of zones.geojson")
 def describe_columns(subject: Subject, columns: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the type and the meaning of the columns of a release."""
     known = COLUMNS | (_NESTED_COLUMNS if AT_CAP in columns else {})
+    known |= _NOISY_COLUMNS if STANDARD_ERROR in columns else {}
     if subject.place is not None:
         known = known | {"origin": _PLACE}
     described = {subject.column(name): meaning for name, meaning in known.items()}

@@ -21,7 +21,7 @@ from odkanon.core.parsing import parse_json
 from odkanon.core.paths import plain
 from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
 from odkanon.model.axes import AXES, Subject
-from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES
+from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES, STANDARD_ERROR
 from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
 from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, ZONES, read_guarded_csv
 
@@ -112,6 +112,11 @@ class SavedRelease:
         return [name for name in map(self.subject.column, ADDITIVE) if name in self.table.column_names]
 
     @property
+    def is_noisy(self) -> bool:
+        """Whether its trips are estimates from counts with noise."""
+        return STANDARD_ERROR in self.table.column_names
+
+    @property
     def axes(self) -> list[str]:
         """The attributes of a cube; none for other releases."""
         return [axis["name"] for axis in self.manifest.get("axes", [])]
@@ -121,8 +126,15 @@ class SavedRelease:
         if not self.axes:
             return self
         places = list(self.subject.places)
-        sums = self.table.group_by(places, use_threads=False).aggregate([(name, "sum") for name in self.measures])
-        sums = sums.rename_columns([*places, *self.measures])
+        table, added = self.table, list(self.measures)
+        if self.is_noisy:
+            squares = pc.power(table.column(STANDARD_ERROR), 2)
+            table = table.set_column(table.column_names.index(STANDARD_ERROR), STANDARD_ERROR, squares)
+            added.append(STANDARD_ERROR)
+        sums = table.group_by(places, use_threads=False).aggregate([(name, "sum") for name in added])
+        sums = sums.rename_columns([*places, *added])
+        if self.is_noisy:
+            sums = sums.set_column(len(places) + len(added) - 1, STANDARD_ERROR, pc.sqrt(sums.column(STANDARD_ERROR)))
         return replace(self, table=sums.sort_by([(place, "ascending") for place in places]))
 
     def axis_features(self, axis: str) -> list[dict[str, Any]]:
@@ -340,7 +352,7 @@ def _read_flows(folder: Path, attributes: list[str], subject: Subject) -> pa.Tab
         raise DamagedReleaseError.because(folder, f"has neither {PARQUET} nor {CSV}", advice=_RESAVE)
     types = dict.fromkeys([*subject.places, *attributes], pa.string())
     types |= dict.fromkeys(map(subject.column, MEASURES), pa.int64())
-    types |= {"weight": pa.float64(), AT_CAP: pa.bool_()}
+    types |= {"weight": pa.float64(), AT_CAP: pa.bool_(), STANDARD_ERROR: pa.float64()}
     try:
         # Not read as a dataset, which would take a folder named sex=Woman for a column.
         table = pyarrow.parquet.ParquetFile(path).read() if path.name == PARQUET else read_guarded_csv(path, types)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from math import exp
 from typing import Any
 
 from odkanon.model.measures import DISTINCT
@@ -77,6 +79,8 @@ def _threshold_phrase(measure: str, value: float) -> str:
 def promise(release: Release) -> str:
     """Return the statement of a release: its rule, and what its rows imply where they nest."""
     words = release.subject.words
+    if release.is_noisy:
+        return noise_promise(release.parameters)
     stated = words(statement(publishable_rule(release)))
     if not release.is_nested:
         return stated
@@ -89,6 +93,28 @@ def promise(release: Release) -> str:
     else:
         implied = "Whoever knows the method can work out smaller groups from several rows."
     return words(f"{stated} {lists} {implied}")
+
+
+def noise_promise(parameters: Mapping[str, Any]) -> str:
+    """Return the statement of a noisy release, given epsilon, delta, the unit and the most trips of a person.
+
+    Examples
+    --------
+    >>> asked = {"epsilon": 1.0, "delta": 1e-6, "unit": "trip", "trips_per_person": 1}
+    >>> noise_promise(asked)[:72]
+    'Differential privacy of a trip, with epsilon = 1 and delta = 1e-06: what'
+    """
+    unit, epsilon, delta, most = (parameters[name] for name in ("unit", "epsilon", "delta", "trips_per_person"))
+    whose = "a person's trips" if unit == "person" else "a trip"
+    bounded = f" At most {most:,} trips of each person count." if unit == "person" else ""
+    factor = exp(min(epsilon, 700.0))
+    return (
+        f"Differential privacy of a {unit}, with epsilon = {epsilon:g} and delta = {delta:g}: whatever somebody knows "
+        f"already, no result is more than {factor:,.3g} times as likely, or less likely, with {whose} in the data as "
+        f"without, except with a probability of {delta:g}.{bounded} Rows are estimates with a standard error; none "
+        "is a count. Every other release of the same people adds to what is known of them: so do their epsilon and "
+        "delta."
+    )
 
 
 def linked_promise(whole: Release) -> str:

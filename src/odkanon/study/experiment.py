@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from odkanon.attributes.spec import AGE_BANDS, MISSING
 from odkanon.errors import InputError, OdkanonError, UnknownNameError
-from odkanon.methods.method_registry import METHODS, anonymize
+from odkanon.methods.method_registry import METHODS, anonymize, counting_methods, require_counts
 from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
@@ -64,19 +64,21 @@ PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budge
 
 def method_rows() -> dict[str, MethodRow]:
     """Return every row that can be compared: each registered method, and variants of some."""
-    return {name: MethodRow(name) for name in METHODS} | _VARIANTS
+    return {name: MethodRow(name) for name in counting_methods()} | _VARIANTS
 
 
 def find_row(name: str) -> MethodRow:
     """Return a row by its name."""
     if name not in _VARIANTS and name not in METHODS:
         raise UnknownNameError.among("method", name, method_rows())
+    if name not in _VARIANTS:
+        require_counts(name, "a comparison")
     return _VARIANTS.get(name) or MethodRow(name)
 
 
 def all_rows() -> tuple[str, ...]:
     """Return the rows of the paper, and every other method as it would be published."""
-    return (*PAPER_ROWS, *(name for name in METHODS if name not in PAPER_ROWS))
+    return (*PAPER_ROWS, *(name for name in counting_methods() if name not in PAPER_ROWS))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from odkanon.errors import InputError
-from odkanon.methods.method_registry import METHODS, anonymize
+from odkanon.methods.method_registry import METHODS, anonymize, require_counts
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
@@ -92,7 +92,7 @@ def tradeoff(
     True
     """
     for method in methods:
-        METHODS[method]  # raises for an unknown name
+        require_counts(method, "a tradeoff")
     targets: Sequence[str] = (target,) if isinstance(target, str) else target
     rows = []
     for budget in budgets:

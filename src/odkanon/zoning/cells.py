@@ -94,6 +94,11 @@ def cell_to_parent(cells: Cells, resolution: int) -> Cells:
     return (cells & ~_RESOLUTION_MASK) | (np.uint64(resolution) << _RESOLUTION_SHIFT) | unused_digits
 
 
+def cell_to_children(cells: Cells, resolution: int) -> Cells:
+    """Return the children of cells at a finer resolution."""
+    return np.asarray(pa.array(h3ronpy.change_resolution(pa.array(cells), resolution)), dtype=np.uint64)
+
+
 def cell_to_resolution(cells: Cells) -> npt.NDArray[np.int64]:
     """Return the resolution of each cell."""
     return ((cells & _RESOLUTION_MASK) >> _RESOLUTION_SHIFT).astype(np.int64)

@@ -136,7 +136,7 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
     if len(release.classes) and not (release.origins.are_located and release.destinations.are_located):
         return {}
     about, leaves = found
-    measures = tuple(measure for measure in ("trips", "weight") if measure in release.input.measures)
+    measures = tuple(measure for measure in ("trips", "weight") if getattr(release.classes, measure) is not None)
     rows, areas = rows_to_spread(
         (release.origins, release.destinations),
         (release.classes.origin.astype(np.int64), release.classes.destination.astype(np.int64)),

@@ -1,0 +1,1 @@
+"""Noise: flows under differential privacy."""

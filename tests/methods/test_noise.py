@@ -1,0 +1,277 @@
+"""Noisy releases: that a folder tells nothing but what the mechanism drew, and what everything else makes of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+import pytest
+
+import odkanon
+from cli.here import run
+from odkanon import InputError, ReleaseWarning, make_survey, read_matrix
+from odkanon.core.arrays import Ints
+from odkanon.errors import RefusedError, UnsafeReleaseError
+from odkanon.methods.method_registry import anonymize as run_method
+from odkanon.methods.noise import method as noise_method
+from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, noise_scales
+from odkanon.methods.noise.public_places import public_places
+from odkanon.model.rule import NO_RULE, Rule
+from odkanon.pipeline.noise_ledger import LEDGER, read_ledger
+from odkanon.release_format.folder import open_release
+from odkanon.release_format.names import CSV, PACKAGE, PARQUET, ZONES
+
+AREA = ",".join(odkanon.read.area.PARIS_CENTRE)
+NAMED = ["mode:car=1+2,bus=3", "hour:0-9,9-17,17-24"]
+
+
+@pytest.fixture(scope="module")
+def survey() -> pa.Table:
+    return make_survey().slice(0, 20_000)
+
+
+@pytest.fixture
+def folder(survey: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pyarrow.parquet.write_table(survey, tmp_path / "survey.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def noisy_cli(*more: object) -> int:
+    return run("anonymize", "survey.parquet", "--method", "noise", "--within", AREA, "--epsilon", 3, *more)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def fixed_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of the mechanism that do not depend on its input, as if the noise happened to make them so."""
+
+    def drawn(promise: NoisePromise, shares: Mapping[str, int], counts: Mapping[str, Ints]) -> dict[str, NoisyCounts]:
+        scales, random = noise_scales(promise, shares), np.random.default_rng(1)
+        return {
+            name: NoisyCounts(random.poisson(20_000 / len(exact), len(exact)).astype(np.int64), scales[name])
+            for name, exact in counts.items()
+        }
+
+    monkeypatch.setattr(noise_method, "add_noise", drawn)
+
+
+@pytest.mark.parametrize("by", [[], NAMED])
+@pytest.mark.usefixtures("fixed_noise")
+def test_two_inputs_of_which_the_same_was_drawn_give_the_same_bytes(
+    by: list[str], survey: pa.Table, tmp_path: Path
+) -> None:
+    """So nothing of the data gets around the mechanism: no total, rejected row, digest, file name or value."""
+    first = survey.filter(pc.not_equal(survey.column("person"), survey.column("person")[0]))
+    other = survey.slice(9000, 40)
+    at = other.column_names.index("start_lat")
+    broken = pa.concat_tables([other, other.set_column(at, "start_lat", pa.nulls(len(other), pa.float64()))])
+    made = []
+    for name, table in (("march 2024", survey), ("neighbour", first), ("others", other), ("broken", broken)):
+        place = tmp_path / name
+        place.mkdir()
+        pyarrow.parquet.write_table(table, place / f"{name}.parquet")
+        release = odkanon.anonymize(
+            place / f"{name}.parquet", method="noise", epsilon=1.0, within=AREA, by=by, accept_rejected=True
+        )
+        made.append(files(release.save(place / "release")))
+    assert made[0].keys() >= {CSV, PARQUET, ZONES, PACKAGE, "release.json"}
+    assert all(each == made[0] for each in made[1:])
+
+
+def test_a_release_is_written_read_and_asked(folder: Path) -> None:
+    assert noisy_cli("-o", "out", "--resolution", 9) == 0
+    saved = open_release(folder / "out")
+    assert saved.table.column_names == ["origin", "destination", "trips", "standard_error"]
+    about = saved.manifest
+    assert (about["rule"], about["quality"], about["unlisted"]) == ({}, None, {"at_most_trips": None})
+    assert about["parameters"] == {"epsilon": 3.0, "delta": 1e-06, "unit": "person", "trips_per_person": 4}
+    assert sum(query["share"] for query in about["noise"].values()) == pytest.approx(1, abs=1e-5)
+    assert "Differential privacy of a person, with epsilon = 3" in about["statement"]
+    assert min(saved.table["trips"].to_pylist()) >= 1
+    assert min(saved.table["standard_error"].to_pylist()) > 0
+    flows = saved.estimate(onto=7).table
+    assert flows.column("low").to_pylist() == [0] * len(flows)
+    assert flows.column("high").null_count == len(flows)
+    assert pc.all(pc.less_equal(flows["interval_low"], flows["trips"])).as_py()
+    assert pc.sum(flows["trips"]).as_py() == pytest.approx(about["published"]["trips"], rel=0.02)
+
+
+def test_estimates_and_their_errors_are_about_right(survey: pa.Table) -> None:
+    """With hardly any noise, sums over an area are the trips of it, within what is said of them."""
+    od = read_matrix(survey, resolution=9, within=AREA)
+    release = run_method(od, NO_RULE, method="noise", epsilon=100.0, unit="trip")
+    assert int(release.classes.trips.sum()) == pytest.approx(od.trips, rel=0.01)
+    saved = release.estimate(onto=6)
+    counts = run_method(od, Rule(trips=1), method="oigh", level="6", budget=0.0)
+    truth = counts.to_pandas().set_index(["origin", "destination"])
+    both = saved.to_pandas().set_index(["origin", "destination"]).join(truth, rsuffix="_true").fillna(0)
+    inside = both["trips_true"].between(both["interval_low"], both["interval_high"])
+    assert inside.mean() > 0.7
+    assert np.abs(both["trips"] - both["trips_true"]).sum() < 0.1 * od.trips
+
+
+def test_by_attributes_with_public_values(folder: Path) -> None:
+    assert noisy_cli("-o", "out", "--resolution", 8, "--by", NAMED[0], "--by", NAMED[1]) == 0
+    saved = open_release(folder / "out")
+    assert saved.axes == ["mode", "hour"]
+    assert set(saved.table["mode"].to_pylist()) <= {"car", "bus", "other", "missing", "any"}
+    assert {"attribute mode", "attribute hour"} <= saved.manifest["noise"].keys()
+    assert saved.without_attributes().is_noisy
+    assert len(saved.estimate(onto=6)) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"within": None}, "needs a public area"),
+        ({"epsilon": None}, "noise needs epsilon"),
+        ({"by": ["mode"]}, "public values of 'mode'"),
+        ({"by": ["date"]}, "public values of 'date'"),
+        ({"k": 20}, "keeps no threshold"),
+        ({"protect": "persons"}, "keeps no threshold"),
+        ({"segment": "sex"}, "no segments"),
+        ({"columns": {"person": "nobody"}}, "nobody"),
+        ({"unit": "household"}, "unit of privacy"),
+        ({"trips_per_person": 0}, "trips_per_person"),
+        ({"budget": 0.1}, "no option 'budget'"),
+        ({"zones_of": "there"}, "no earlier zones"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: dict[str, Any], words: str, survey: pa.Table) -> None:
+    given = {"epsilon": 1.0, "within": AREA, "resolution": 7, **options}
+    with pytest.raises(InputError, match=words):
+        odkanon.anonymize(survey, method="noise", **given)
+
+
+def test_other_methods_take_no_ledger(survey: pa.Table) -> None:
+    with pytest.raises(InputError, match="ledger is of noise"):
+        odkanon.anonymize(survey, k=10, ledger="l.json")
+
+
+def test_persons_are_needed_to_protect_them(survey: pa.Table) -> None:
+    nobody = survey.drop_columns(["person"])
+    with pytest.raises(InputError, match="names none"):
+        odkanon.anonymize(nobody, method="noise", epsilon=1.0, within=AREA, resolution=7)
+    with pytest.warns(ReleaseWarning, match="no ledger"):
+        release = odkanon.anonymize(nobody, method="noise", epsilon=1.0, within=AREA, resolution=7, unit="trip")
+    assert release.parameters["unit"] == "trip"
+
+
+def test_a_release_that_is_none_cannot_be_made(survey: pa.Table) -> None:
+    from dataclasses import replace
+
+    od = read_matrix(survey, resolution=6, within=AREA)
+    release = run_method(od, NO_RULE, method="noise", epsilon=1.0)
+    with pytest.raises(UnsafeReleaseError, match="standard error"):
+        replace(release, structure=odkanon.model.release_spec.Structure.NESTED)
+    with pytest.raises(InputError, match="keeps no threshold"):
+        run_method(od, Rule(trips=10), method="noise", epsilon=1.0)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_person_in_two_spellings_and_two_files_counts_m_times(engine: str, survey: pa.Table, tmp_path: Path) -> None:
+    inside = survey.filter(pc.less(pc.abs(pc.subtract(survey["start_lat"], 48.86)), 0.01)).slice(0, 200)
+    parts = []
+    for number, name in enumerate(("g7", " G7", "ｇ7", "G7 ")):
+        own = inside.slice(50 * number, 50)
+        parts.append(own.set_column(own.column_names.index("person"), "person", pa.array([name] * len(own))))
+    for number, table in enumerate((pa.concat_tables(parts[:2]), pa.concat_tables(parts[2:]))):
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
+    od = read_matrix([tmp_path / "0.parquet", tmp_path / "1.parquet"], resolution=7, within=AREA, engine=engine)
+    assert od.summary.trips > 100
+    _, trips = noise_method._Domain.of(od.in_memory()).counted(NoisePromise(1.0, trips_per_person=3))
+    assert sum(trips) == 3
+
+
+def test_engines_measure_the_same_before_noise(survey: pa.Table, tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(survey, tmp_path / "s.parquet")
+    found = []
+    for engine in ("memory", "duckdb"):
+        od = read_matrix(tmp_path / "s.parquet", engine=engine, resolution=9, within=AREA, by=NAMED)
+        keys, trips = noise_method._Domain.of(od.in_memory()).counted(NoisePromise(1.0))
+        found.append((keys.tolist(), trips.tolist()))
+    assert found[0] == found[1]
+
+
+def test_places_are_those_of_the_area_whatever_the_trips(survey: pa.Table) -> None:
+    some, few = (read_matrix(survey.slice(0, n), resolution=9, within=AREA) for n in (20_000, 300))
+    one, other = public_places(some), public_places(few)
+    assert one.tree.leaves.tolist() == other.tree.leaves.tolist()
+    assert len(one) == 5 * 49
+    assert one.block_levels == other.block_levels == (0, 1)
+
+
+class TestLedger:
+    def test_it_adds_up_and_refuses(self, folder: Path) -> None:
+        for name in ("january", "february"):
+            assert noisy_cli("-o", name, "--resolution", 7, "--epsilon-limit", 5) == 0
+        ledger = read_ledger(folder / LEDGER)
+        assert [entry.epsilon for entry in ledger.releases] == [3.0, 3.0]
+        epsilon, delta = ledger.spent("person")
+        assert 3 < epsilon < 5
+        assert delta == 2e-6
+        with pytest.raises(RefusedError, match=r"from epsilon 4.* to 5.*allows 5"):
+            noisy_cli("-o", "march", "--resolution", 7)
+        assert not (folder / "march").exists()
+        with pytest.raises(RefusedError, match="allows 5"):  # a limit cannot be raised so
+            noisy_cli("-o", "march", "--resolution", 7, "--epsilon-limit", 50)
+        with pytest.raises(RefusedError, match="protect persons"):  # nor evaded
+            noisy_cli("-o", "march", "--resolution", 7, "--unit", "trip")
+        assert len(read_ledger(folder / LEDGER).releases) == 2
+        content = json.loads((folder / LEDGER).read_text())
+        assert content["spent"]["person"]["epsilon"] == epsilon
+        assert noisy_cli("-o", "march", "--resolution", 7, "--ledger", "others.json") == 0
+
+    def test_a_release_that_fails_spends_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise InputError("no")
+
+        monkeypatch.setattr(noise_method, "join_counts", fail)
+        with pytest.raises(InputError, match="no"):
+            noisy_cli("-o", "out", "--resolution", 7)
+        assert read_ledger(folder / LEDGER).releases == ()
+
+    def test_a_damaged_ledger_is_not_an_empty_one(self, folder: Path) -> None:
+        for text in ("", "{}", '{"format": 1, "limits": {}, "releases": [{"epsilon": 1}]}', '{"format": 2}'):
+            (folder / LEDGER).write_text(text)
+            with pytest.raises(InputError, match="not a ledger"):
+                noisy_cli("-o", "out", "--resolution", 7)
+            assert (folder / LEDGER).read_text() == text
+
+    def test_a_limit_needs_a_ledger(self, survey: pa.Table) -> None:
+        with pytest.raises(InputError, match="needs a ledger"):
+            odkanon.anonymize(survey, method="noise", epsilon=1.0, within=AREA, resolution=7, epsilon_limit=3)
+
+    def test_python_charges_the_same_ledger(self, folder: Path) -> None:
+        release = odkanon.anonymize("survey.parquet", method="noise", epsilon=1.0, within=AREA, resolution=7)
+        assert release.parameters["spent"]["epsilon"] == pytest.approx(1)
+        with pytest.raises(RefusedError, match="nothing was drawn"):
+            odkanon.anonymize(
+                "survey.parquet", method="noise", epsilon=1.0, within=AREA, resolution=7, epsilon_limit=1.1
+            )
+
+
+def test_rerun_draws_again_and_says_what_that_costs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert noisy_cli("-o", "out", "--resolution", 7) == 0
+    with pytest.raises(InputError, match="drawn anew"):
+        run("rerun", "out")
+    assert len(read_ledger(folder / LEDGER).releases) == 1
+    assert run("rerun", "out", "-o", "again") == 0
+    assert len(read_ledger(folder / LEDGER).releases) == 2
+    assert "spent again" in " ".join(capsys.readouterr().out.split())
+    assert files(folder / "out")[CSV] != files(folder / "again")[CSV]
+
+
+def test_comparisons_refuse(folder: Path) -> None:
+    with pytest.raises(InputError, match="draws anew"):
+        run("compare", "survey.parquet", "-o", "grid", "--methods", "noise", "--resolution", 7)
