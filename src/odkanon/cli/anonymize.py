@@ -67,7 +67,8 @@ class BudgetOf(StrEnum):
     --symmetric  Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut,
         freezones.
     Noise (differential privacy):
-    --epsilon NUMBER  The bound on what one person, or one trip, changes: 1 is strict, 10 is not. Implies --method noise.
+    --epsilon NUMBER  The bound on what one person, or one trip, changes: 1 is strict, 10 is not; implies --method
+        noise.
     --delta NUMBER  The probability with which epsilon may not hold. [default: 1e-6]
     --trips-per-person NUMBER  The most trips of a person that count; the others are left out. [default: 4]
     --ledger FILE  Adds up what was spent on the same people. [default: odkanon-ledger.json beside the input]

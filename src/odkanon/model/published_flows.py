@@ -109,7 +109,7 @@ def published_classes(
 
 def used_zones(zones: Zones, occurring: Codes | Ints) -> tuple[Zones, Codes]:
     """Keep the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
-    used = np.unique(occurring)
+    used: Ints = np.unique(occurring).astype(np.int64)
     used = used[np.argsort(zones.ids[used], kind="stable")]
     number = np.zeros(len(zones), dtype=np.int32)
     number[used] = np.arange(len(used))
