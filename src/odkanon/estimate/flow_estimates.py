@@ -326,4 +326,4 @@ def read_flows(saved: SavedRelease) -> ReleaseReader:
     unlisted = saved.manifest.get("unlisted", {}).get("at_most_trips")
     model = fit_flows(tree, (zones[0], zones[1]), (rows[0], rows[1]), measures["trips"])
     noise = np.asarray(saved.table.column(STANDARD_ERROR).to_numpy()) if saved.is_noisy else None
-    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted, noise)
+    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted, standard_error=noise)

@@ -141,6 +141,8 @@ def _few_in_segments(linked: LinkedReleases) -> list[str]:
 
 
 def _protects_nobody(release: Release) -> bool:
+    if release.is_noisy:
+        return False
     return release.rule.k <= 1 and max(release.rule.thresholds.get(name, 0) for name in ("trips", *DISTINCT)) <= 1
 
 
