@@ -16,13 +16,16 @@ import { Card, listed, type CardContent } from "./panels/card";
 import type { Suggestion } from "./panels/field";
 import { Matrix } from "./panels/matrix";
 import { Promises } from "./panels/promise";
+import { sparkline } from "./panels/sparkline";
 import { Strip, valueName, type Attribute } from "./panels/strip";
 import { Tools } from "./panels/tools";
 import { fromHash, Store, toHash, type State } from "./state";
 import { followTheme, isDark, palette } from "./theme";
-import { knownAs, LANGUAGES, Speech, type Numbers } from "./words";
+import { knownAs, LANGUAGES, Speech, type Numbers, type Told } from "./words";
 
 const MOST_FLOWS = 900;
+/** Changes in a file. */
+const MOST_CHANGES = 20_000;
 /** A place that is drawn smaller than this, in pixels, belongs to a coarser level; on a small map it may be smaller. */
 const SMALLEST = 78;
 const USUAL_WIDTH = 1300;
@@ -115,7 +118,7 @@ export class App {
     const [from, to] = [known(state.from), known(state.to)];
     const release = Math.min(state.release, releases.length - 1);
     const only = levels.some((one) => one.table(release, state.only)) ? state.only : {};
-    const view = state.view === "change" && releases.length < 2 ? "flows" : state.view;
+    const view = state.view === "change" && !this.isSeries ? "flows" : state.view;
     return { ...state, from, to, level: from ?? to ? level!.name : null, release, only, view, language: state.language in LANGUAGES ? state.language : "en" };
   }
 
@@ -171,8 +174,19 @@ export class App {
   }
 
   private get compared(): [Table, Table] | null {
-    const { view } = this.store.state;
-    return view === "change" && this.model.releases.length > 1 ? [this.table(0), this.table(1)] : null;
+    const pair = this.pairOfReleases;
+    return this.store.state.view === "change" && pair ? [this.table(pair[0]), this.table(pair[1])] : null;
+  }
+
+  /** Which two releases a change is between: of a series, the one that is shown and the one before. */
+  private get pairOfReleases(): [number, number] | null {
+    const after = Math.max(1, this.model.releases.length === 2 ? 1 : this.store.state.release);
+    return this.isSeries ? [after - 1, after] : null;
+  }
+
+  /** Whether releases are of different times or makes, not of parts of one whole. */
+  private get isSeries(): boolean {
+    return this.model.releases.length > 1 && this.model.switch === null;
   }
 
   /** The level that belongs to the choice, else to the zoom; one that has the chosen values. */
@@ -537,14 +551,16 @@ export class App {
     const by = Math.round(after.trips - before.trips);
     const signed = `${by > 0 ? "+" : by < 0 ? "−" : "±"}${speech.number(Math.abs(by))}`;
     const verdict = certainty(before, after);
-    const same = !asked && Math.abs(by) <= Math.max(before.high - before.low, after.high - after.low);
+    const filtered = keyOf(this.store.state.only) !== "";
+    const same = !asked && !filtered && Math.abs(by) <= Math.max(before.high - before.low, after.high - after.low);
+    const told = (total: Numbers): Told => (filtered ? speech.told(total) : { ...speech.told(total), exact: true });
     const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
     const shown = list.slice(0, 40);
     const most = Math.max(1, ...shown.map((one) => Math.abs(one.by)));
-    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(speech.told(before), speech.told(after)), ...(same ? [words.same] : [])];
+    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(told(before), told(after)), ...(same ? [words.same] : [])];
     this.card.draw(
       {
-        title: asked ? this.title() : words.changeOf(this.model.releases[0]!.name, this.model.releases[1]!.name),
+        title: asked ? this.title() : words.changeOf(...(this.pairOfReleases!.map((one) => this.model.releases[one]!.name) as [string, string])),
         about: this.about(),
         from: question.from < 0 ? null : name(question.from),
         to: question.to < 0 ? null : name(question.to),
@@ -584,7 +600,7 @@ export class App {
 
   private drawTools(): void {
     const { state } = this.store;
-    const views: State["view"][] = ["flows", "matrix", ...(this.model.releases.length > 1 ? (["change"] as const) : [])];
+    const views: State["view"][] = ["flows", "matrix", ...(this.isSeries ? (["change"] as const) : [])];
     this.tools.draw(state, views, isDark(state.theme), this.speech);
   }
 
@@ -592,12 +608,15 @@ export class App {
   private drawSwitcher(): void {
     const { releases } = this.model;
     const { release, view } = this.store.state;
-    this.switcher.hidden = releases.length < 2 || view === "change";
+    const first = view === "change" ? 1 : 0;
+    this.switcher.hidden = releases.length - first < 2;
     if (this.switcher.hidden) return;
     const focused = this.switcher.contains(document.activeElement);
-    const slider = h("input", { type: "range", min: 0, max: releases.length - 1, step: 1, value: release, "aria-label": this.speech.words.show, "aria-valuetext": releases[release]!.name });
+    const slider = h("input", { type: "range", min: first, max: releases.length - 1, step: 1, value: Math.max(first, release), "aria-label": this.speech.words.show, "aria-valuetext": releases[release]!.name });
     slider.addEventListener("input", () => this.store.set({ release: Number(slider.value) }));
-    replace(this.switcher, h("output", {}, releases[release]!.name), slider);
+    const totals = releases.map((_, one) => answer(this.question, this.table(one)).total);
+    const line = this.isSeries && releases.length > 2 && sparkline(releases.map(({ name }) => name), totals, Math.max(first, release), this.speech);
+    replace(this.switcher, h("output", {}, releases[Math.max(first, release)]!.name), slider, line);
     if (focused) slider.focus();
   }
 
@@ -653,8 +672,9 @@ export class App {
 
   private rows(): Row[] {
     const { level, speech, question } = this;
-    const table = this.table();
+    const { table, compared } = { table: this.table(), compared: this.compared };
     const title = (place: number): [string, string] => [level.id[place]!, level.title(place, speech)];
+    if (compared) return changes(question, ...compared, MOST_CHANGES).map(({ origin, destination, before, after, certainty: sure }) => ({ from: title(origin), to: title(destination), numbers: after, before, certainty: sure }));
     const places = this.store.state.view === "matrix" ? new Set(this.matrix.places(level, table, speech)) : null;
     const keep = places ? ({ origin, destination }: { origin: number; destination: number }) => places.has(origin) && places.has(destination) : ({ origin, destination }: { origin: number; destination: number }) => (question.from < 0 || origin === question.from) && (question.to < 0 || destination === question.to);
     return table.largest(Infinity, keep).map((flow) => ({ from: title(flow.origin), to: title(flow.destination), numbers: flow }));

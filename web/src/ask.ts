@@ -59,7 +59,7 @@ export interface Change {
 const UNKNOWN: Numbers = none;
 
 /** What is known of a pair that is not listed: no more than the largest estimate that is left out. */
-const unlisted = (table: Table): Numbers => ({ ...UNKNOWN, high: Infinity, interval_high: table.least });
+const unlisted = (table: Table): Numbers => ({ ...UNKNOWN, high: Infinity, interval_high: Math.max(1, table.least) });
 
 /** The flows that changed most, the largest change first. */
 export function changes({ from, to }: Question, first: Table, second: Table, many: number): Change[] {

@@ -1,6 +1,7 @@
 /** What is seen, as files: a table of flows, and a picture of the map. */
 
 import { h } from "./dom";
+import type { Certainty } from "./ask";
 import type { Written } from "./map/labels";
 import type { Numbers } from "./words";
 
@@ -8,6 +9,9 @@ export interface Row {
   from: [id: string, name: string];
   to: [id: string, name: string];
   numbers: Numbers;
+  /** In a map of change, what it was before. */
+  before?: Numbers;
+  certainty?: Certainty;
 }
 
 const COLUMNS = ["from", "from_name", "to", "to_name", "trips", "interval_low", "interval_high", "low", "high"];
@@ -18,10 +22,14 @@ function cell(value: string | number): string {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** In the order of the columns; an upper bound that is not known is left empty. */
+const counts = ({ trips, interval_low, interval_high, low, high }: Numbers): (string | number)[] => [trips, interval_low, interval_high, low, Number.isFinite(high) ? high : ""];
+
 export function flowsAsCsv(rows: Row[], only: Readonly<Record<string, string>>): string {
   const chosen = Object.entries(only);
   const head = [...COLUMNS, ...chosen.map(([name]) => name)];
-  const lines = rows.map(({ from, to, numbers: { trips, interval_low, interval_high, low, high } }) => [...from, ...to, trips, interval_low, interval_high, low, high, ...chosen.map(([, value]) => value)]);
+  if (rows.some(({ before }) => before)) head.push(...COLUMNS.slice(4).map((name) => `before_${name}`), "certainty");
+  const lines = rows.map(({ from, to, numbers: own, before, certainty }) => [...from, ...to, ...counts(own), ...chosen.map(([, value]) => value), ...(before ? [...counts(before), certainty ?? ""] : [])]);
   return [head, ...lines].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 

@@ -8,13 +8,15 @@ import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
+import h3
 import pytest
 from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.errors import InputError
-from odkanon.publish.report.map_drawing import map_window, zone_outline
+from odkanon.publish.report.map_drawing import axis_outlines, map_window, zone_outline
 from odkanon.publish.report.pictures import write_picture
+from odkanon.release_format.folder import open_release
 from web import made
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -172,3 +174,19 @@ def test_segments_of_zones_without_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no shapes to draw"):
         write_picture([folder], tmp_path / "picture.svg")
     assert not (tmp_path / "picture.svg").exists()
+
+
+def test_flows_are_drawn_with_a_legend_and_a_scale_and_framed_on_nearly_all_trips(tmp_path: Path) -> None:
+    near = made.disk(8, 2)
+    far = h3.latlng_to_cell(47.0, 5.0, 8)
+    flows = [*made.some_flows(near, near, 8), (far, near[0], 10)]
+    folder = made.save(tmp_path / "release", flows, weights=False)
+    _, text = svg([folder], tmp_path / "picture.svg")
+    assert "estimated trips" in text
+    assert " km" in text
+    assert f"release: {sum(trips for *_, trips in flows):,} published trips" in text
+    outlines = axis_outlines(open_release(folder), "origin", "trips")
+    window = map_window(outlines)
+    assert window is not None
+    assert window.east < 3
+    assert window.south > 48

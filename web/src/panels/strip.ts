@@ -95,7 +95,7 @@ export const valueName = (value: string, { words }: Speech): string => (value ==
 
 /** What the two colours of a change are, and what is faint. */
 const signs = ({ words }: Speech): Child =>
-  h("span", { class: "widths" }, ...([["plus", words.moreNow], ["minus", words.lessNow], ["unsure", words.verdict.unsure]] as const).map(([kind, text]) => h("span", { class: "sign" }, h("i", { class: kind }), text)));
+  h("span", { class: "widths" }, ...([["plus", words.moreNow], ["minus", words.lessNow], ["unsure", words.maybeNone]] as const).map(([kind, text]) => h("span", { class: "sign" }, h("i", { class: kind }), text)));
 
 /** Three widths and what they stand for. */
 function legend(most: number, { number, words }: Speech): Child {

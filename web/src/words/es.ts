@@ -95,6 +95,7 @@ export const es: Words = {
   changePair: (first, second, by) => `${estimated(first)}${inBrackets(first)} antes, ${estimated(second)}${inBrackets(second)} después: ${by}.`,
   verdict: { surely: "El cambio es seguro.", likely: "El cambio es probable.", unsure: "Puede que no haya cambio." },
   same: "Ambas cuentan los mismos viajes: probablemente los mismos, publicados de otra manera. Las diferencias son de la publicación, no de los viajes.",
+  maybeNone: "quizá ningún cambio",
   moreNow: "más",
   lessNow: "menos",
   show: "Mostrar",

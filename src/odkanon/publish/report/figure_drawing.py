@@ -14,11 +14,14 @@ from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 from odkanon.model.axes import AXES
 from odkanon.model.measures import MEASURES
+from odkanon.publish.report.detail_levels import choose_levels
+from odkanon.publish.report.level_estimators import choose_estimator
 from odkanon.publish.report.map_drawing import (
     MapWindow,
     ZoneOutline,
     axis_outlines,
     draw_basemap,
+    draw_flows,
     draw_map,
     draw_town_names,
     map_window,
@@ -35,6 +38,8 @@ BAR, THRESHOLD = "#225ea8", "#d55e00"
 FINEST, STEPS = 10, 5
 """The finest resolution of the hierarchy in the paper's figure, and its number of levels."""
 SHADES = ("#0c2c84", "#225ea8", "#1d91c0", "#159a8c", "#d55e00", "#a11212")
+ENOUGH_PLACES = 20
+"""Flows are drawn between the coarsest places of which there are so many."""
 _COLUMNS = 3
 """Maps of linked releases side by side."""
 
@@ -63,40 +68,61 @@ def new_figure(height: float, width: float = 9.0) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def _flow_rows(figure: Any, releases: Sequence[SavedRelease], options: FigureOptions, below: list[float]) -> Any:
+    """Draw a map of the flows of each release in the first row, if both ends are shown; return the rows below."""
+    levels = choose_levels(releases, None)
+    drawn = len(options.axes) == 2 and all(None not in level.outlines for level in levels)
+    every = [outline for release in releases for axis in AXES for outline in axis_outlines(release, axis, "trips")]
+    window = options.window(every)
+    heights = [*([3.4 if len(releases) == 1 else 2.6] if drawn and window else []), *below]
+    outer = figure.add_gridspec(len(heights), 2, height_ratios=heights)
+    if drawn and window:
+        level = next((one for one in levels if len(one.ids) >= ENOUGH_PLACES), levels[-1])
+        flows = [choose_estimator(release, levels).flows(level, {}) for release in releases]
+        moving = [found.pairs.trips[found.origin != found.destination] for found in flows]
+        most = max(float(each.max(initial=1.0)) for each in moving)
+        for side, (release, found) in enumerate(zip(releases, flows, strict=True)):
+            axes = figure.add_subplot(outer[0, :] if len(releases) == 1 else outer[0, side])
+            draw_flows(axes, level, found, window, most)
+            axes.set_title(f"{release.name}: {found.total.trips[0]:,.0f} published trips", loc="left")
+    return outer, len(heights) - len(below)
+
+
 def draw_one(release: SavedRelease, options: FigureOptions) -> Any:
-    """Return a figure of the zones of a release, coloured by a measure, above the sizes of its flows."""
-    figure = new_figure(6.3, 5.0 if len(options.axes) == 1 else 9.0)
-    grid = figure.add_gridspec(2, len(options.axes), height_ratios=[2.2, 1])
+    """Return a figure of the flows and zones of a release, coloured by a measure, above the sizes of its flows."""
+    one = len(options.axes) == 1
+    figure = new_figure(6.3 if one else 11.5, 5.0 if one else 9.0)
+    grid, row = _flow_rows(figure, [release], options, [2.2, 1])
     drawn = {axis: axis_outlines(release, axis, options.measure) for axis in options.axes}
     everything = [outline for outlines in drawn.values() for outline in outlines]
     window, scale = options.window(everything), _colour_scale([outline.mass for outline in everything])
     maps = []
     for column, (axis, outlines) in enumerate(drawn.items()):
-        maps.append(figure.add_subplot(grid[0, column]))
+        maps.append(figure.add_subplot(grid[row, :] if one else grid[row, column]))
         draw_map(maps[-1], outlines, [scale.to_rgba(outline.mass) for outline in outlines], window)
         maps[-1].set_title(f"{axis.capitalize()} zones ({len(release.axis_features(axis)):,})", loc="left")
     if everything:
         _draw_colour_bar(figure, scale, maps, options)
-    draw_sizes(figure.add_subplot(grid[1, :]), release)
+    draw_sizes(figure.add_subplot(grid[row + 1, :]), release)
     return figure
 
 
 def draw_two(first: SavedRelease, second: SavedRelease, options: FigureOptions) -> Any:
     """Return a figure of two releases side by side, in which zones of only one of them stand out."""
     rows = len(options.axes)
-    figure = new_figure(2.1 + 4.2 * rows)
-    grid = figure.add_gridspec(rows + 1, 2, height_ratios=[2.4] * rows + [1])
+    figure = new_figure(2.1 + 4.2 * rows + (4.2 if rows == 2 else 0))
+    grid, above = _flow_rows(figure, [first, second], options, [2.4] * rows + [1])
     pairs = {axis: [axis_outlines(release, axis, "trips") for release in (first, second)] for axis in options.axes}
     window = options.window([outline for pair in pairs.values() for side in pair for outline in side])
     for row, (axis, pair) in enumerate(pairs.items()):
         for side, release in enumerate((first, second)):
             others = {outline.id for outline in pair[1 - side]}
-            axes = figure.add_subplot(grid[row, side])
+            axes = figure.add_subplot(grid[above + row, side])
             only = [outline.id not in others for outline in pair[side]]
             draw_map(axes, pair[side], [ONLY[side] if own else SHARED for own in only], window)
             axes.set_title(f"{release.name}: {sum(only):,} of {len(only):,} {axis} zones only here", loc="left")
     for side, release in enumerate((first, second)):
-        draw_sizes(figure.add_subplot(grid[rows, side]), release)
+        draw_sizes(figure.add_subplot(grid[above + rows, side]), release)
     return figure
 
 
@@ -150,6 +176,7 @@ def draw_sizes(axes: Any, release: SavedRelease) -> None:
     axes.hist(sizes, bins=edges, color=BAR, edgecolor="white", linewidth=0.5)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(_plain_number)
+    axes.xaxis.set_minor_formatter(_plain_number if max(sizes) < 10 * min(sizes) else "")
     axes.set_ylim(top=1.22 * axes.get_ylim()[1])
     axes.axvline(threshold, color=THRESHOLD, linestyle="--", linewidth=1.2)
     axes.annotate(

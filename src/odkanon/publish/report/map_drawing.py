@@ -1,4 +1,4 @@
-"""Maps in pictures: zones over land, borders and the names of towns, in a window of the world."""
+"""Maps in pictures: zones or flows over land, borders and the names of towns, in a window of the world."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from odkanon.errors import InputError, InvalidValueError
 from odkanon.publish.report.basemap import UNIT, build_basemap, build_labels, find_town
+from odkanon.publish.report.detail_levels import AreaLevel, LevelFlows
 from odkanon.publish.report.packing import PackedShape, pack_line
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.spherical_geometry import list_polygons
@@ -18,6 +21,11 @@ from odkanon.zoning.spherical_geometry import list_polygons
 KM_PER_DEGREE = 111.195
 LAND, WATER, BORDER, NAME, EDGE = "#f6f5f1", "#dfe9f0", "#b9b4a8", "#22303c", "#33414d"
 MAX_NAMES = 14
+TAIL = 0.005
+"""The share of the trips that may lie beyond each side of a map."""
+MOST_FLOWS, THICK = 300, 4.5
+"""Flows of a map, and the width of the largest in points."""
+FLOW_COLOURS, CELL = ("#fdbb84", "#ef6548", "#7f0000"), "#146e96"
 _LETTER, _LINE = 0.017, 0.05
 """Approximate width of a letter and height of a line of a label, as shares of a map's width and height."""
 _NO_SHAPES = "These zones have no shapes to draw."
@@ -97,7 +105,7 @@ class MapWindow:
 
 
 def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: float = 10.0) -> MapWindow | None:
-    """Return the part of the world to show: all outlines, or the surroundings of a place.
+    """Return the part of the world to show: that of nearly all trips, or the surroundings of a place.
 
     * ``outlines``: the zones to draw.
     * ``near``: the name of a town among the outlines, or longitude and latitude separated by a comma.
@@ -111,8 +119,7 @@ def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: flo
         return None
     west, south, east, north = common_bounds(outlines)
     if near is None:
-        margin = 0.03 * max(east - west, north - south)
-        return MapWindow(west - margin, south - margin, east + margin, north + margin)
+        return _main_window(outlines)
     if not km > 0:
         raise InvalidValueError.expected("the width of a picture in km", "a positive number", km)
     x, y = _place(near, MapWindow(west, south, east, north))
@@ -122,6 +129,23 @@ def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: flo
     if not (window.west < east and window.east > west and window.south < north and window.north > south):
         raise InputError(f"there are no zones around {near!r}; write longitude before latitude, such as 2.35,48.86")
     return window
+
+
+def _main_window(outlines: Sequence[ZoneOutline]) -> MapWindow:
+    """Return the window of 98 % of the trips: a few far ones should not shrink a city to a dot."""
+    bounds = np.array([outline.bounds for outline in outlines])
+    mass = np.array([outline.mass for outline in outlines])
+    low, high = [], []
+    for side in (0, 1):
+        middle = bounds[:, [side, side + 2]].mean(axis=1)
+        order = np.argsort(middle, kind="stable")
+        passed = np.cumsum(mass[order]) / max(float(mass.sum()), 1e-9)
+        kept = order[(passed > TAIL) & (passed - mass[order] / max(float(mass.sum()), 1e-9) < 1 - TAIL)]
+        size = np.median((bounds[:, side + 2] - bounds[:, side])[kept])
+        low.append(max(float(bounds[:, side].min()), float(middle[kept].min() - 0.75 * size)))
+        high.append(min(float(bounds[:, side + 2].max()), float(middle[kept].max() + 0.75 * size)))
+    margin = 0.03 * max(high[0] - low[0], high[1] - low[1])
+    return MapWindow(low[0] - margin, low[1] - margin, high[0] + margin, high[1] + margin)
 
 
 def _squeeze(latitude: float) -> float:
@@ -160,20 +184,99 @@ def draw_map(
         axes.text(0.5, 0.5, _NO_SHAPES, ha="center", va="center", transform=axes.transAxes)
         return
     draw_basemap(axes, window)
-    _draw_zones(axes, outlines, colours, alpha)
+    # A zone that is larger than the map would only tint it.
+    fitting = [number for number, outline in enumerate(outlines) if not _hides(outline, window)]
+    _draw_zones(axes, [outlines[number] for number in fitting], [colours[number] for number in fitting], alpha)
     draw_town_names(axes, window)
+    draw_scale_bar(axes, window)
 
 
-def _draw_zones(axes: Any, outlines: Sequence[ZoneOutline], colours: Sequence[Any], alpha: float) -> None:
+def _hides(outline: ZoneOutline, window: MapWindow) -> bool:
+    west, south, east, north = outline.bounds
+    return west < window.west and south < window.south and east > window.east and north > window.north
+
+
+def draw_scale_bar(axes: Any, window: MapWindow) -> None:
+    """Draw a bar of a round length in the lower left corner."""
+    km_per_degree = KM_PER_DEGREE * _squeeze((window.south + window.north) / 2)
+    longest = 0.25 * (window.east - window.west) * km_per_degree
+    power = 10 ** math.floor(math.log10(longest))
+    km = next(step * power for step in (5, 2, 1) if step * power <= longest)
+    x = window.west + 0.04 * (window.east - window.west)
+    y = window.south + 0.04 * (window.north - window.south)
+    axes.plot([x, x + km / km_per_degree], [y, y], color=NAME, linewidth=2, solid_capstyle="butt", zorder=6)
+    text = f"{km:g} km" if km >= 1 else f"{1000 * km:g} m"
+    axes.annotate(text, (x, y), (0, 3), textcoords="offset points", fontsize=7, color=NAME, zorder=6)
+
+
+def draw_flows(axes: Any, places: AreaLevel, flows: LevelFlows, window: MapWindow, most: float) -> None:
+    """Draw estimated flows between places as arrows whose width is the square root of the trips, with a legend."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import FancyArrowPatch
+
+    remove_frame(axes)
+    draw_basemap(axes, window)
+    outlines = [_place_outline(places, number, float(flows.ends.trips[number])) for number in range(len(places.ids))]
+    density = np.array([outline.mass / max(outline.area, 1e-12) for outline in outlines])
+    shade = np.sqrt(density / max(float(np.quantile(density, 0.98)), 1e-12)).clip(0, 1)
+    _draw_zones(axes, outlines, [(*_rgb(CELL), 0.05 + 0.45 * share) for share in shade.tolist()], 1.0, edge=0.1)
+    middle = [np.mean(outline.rings[0], axis=0) for outline in outlines]
+    colour = LinearSegmentedColormap.from_list("flows", FLOW_COLOURS)
+    moving = np.flatnonzero(flows.origin != flows.destination)
+    largest = moving[np.argsort(-flows.pairs.trips[moving], kind="stable")[:MOST_FLOWS]]
+    for number in largest[::-1].tolist():
+        share = math.sqrt(min(1.0, float(flows.pairs.trips[number]) / most))
+        ends = tuple(middle[flows.origin[number]]), tuple(middle[flows.destination[number]])
+        arrow = FancyArrowPatch(
+            *ends, connectionstyle="arc3,rad=0.18", arrowstyle="-|>", mutation_scale=3 + 6 * share, shrinkA=2,
+            shrinkB=2, linewidth=max(0.3, THICK * share), color=colour(share), alpha=0.25 + 0.65 * share, zorder=3,
+        )  # fmt: skip
+        arrow.set_clip_on(True)
+        axes.add_patch(arrow)
+    draw_town_names(axes, window)
+    draw_scale_bar(axes, window)
+    steps = sorted({round_step(most / part) for part in (1, 5, 25)} - {0})
+    lines = [Line2D([], [], color=FLOW_COLOURS[1], linewidth=THICK * math.sqrt(step / most)) for step in steps]
+    texts = [f"{step:,g}" for step in steps]
+    axes.legend(lines, texts, title="estimated trips", loc="lower right", fontsize=7, title_fontsize=7)
+
+
+def round_step(value: float) -> float:
+    """Return the largest of 1, 2 and 5 times a power of ten that is no larger; 0 below 1."""
+    power = 10 ** math.floor(math.log10(max(value, 1e-9)))
+    found = next(step * power for step in (5, 2, 1) if step * power <= value * (1 + 1e-9))
+    return found if found >= 1 else 0
+
+
+def _place_outline(places: AreaLevel, number: int, mass: float) -> ZoneOutline:
+    zone = {"properties": {"id": places.ids[number], "trips": mass}, "geometry": places.outlines[number]}
+    found = zone_outline(zone, "trips")
+    assert found is not None  # such places are not drawn
+    return found
+
+
+def _rgb(text: str) -> tuple[float, float, float]:
+    red, green, blue = (int(text[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return red, green, blue
+
+
+def _draw_zones(
+    axes: Any, outlines: Sequence[ZoneOutline], colours: Sequence[Any], alpha: float, edge: float = 0.4
+) -> None:
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path
 
+    if not outlines:
+        return
     paths = [Path.make_compound_path(*(Path(ring, closed=True) for ring in outline.rings)) for outline in outlines]
     total = sum(outline.area for outline in outlines)
     west, south, east, north = common_bounds(outlines)
     overlapping = total > 1.2 * (east - west) * (north - south)
     alpha = min(alpha, 0.35) if overlapping else alpha
-    axes.add_collection(PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=0.4, alpha=alpha))
+    axes.add_collection(
+        PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=edge, alpha=None if alpha == 1 else alpha)
+    )
 
 
 def draw_basemap(axes: Any, window: MapWindow) -> None:
