@@ -1,4 +1,4 @@
-"""The pages that people read from top to bottom are short and plain: words by kind of page, sentences, passive voice."""
+"""What people read from top to bottom is short and plain: words by kind of page, sentences, passive voice."""
 
 from __future__ import annotations
 
