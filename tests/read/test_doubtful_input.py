@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from cli.runner import odkanon
 from odkanon import InputError, make_survey, read_trips
 from odkanon.core.sql import write_csv
+from odkanon.publish.report.basemap import TOWNS
 from odkanon.read.coordinates import warn_of_places
 from odkanon.read.tables.filters import FILTERED
 from worlds.tries import tries
@@ -87,6 +89,29 @@ def test_many_rejected_rows_are_in_the_first_line_and_most_are_refused(tmp_path:
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_the_share_of_lost_rows_is_that_of_rows_that_were_wanted(engine: str, tmp_path: Path) -> None:
+    """A share in the first line is one of all rows, and one that is refused leaves out what a filter does."""
+    weight = ["n/a" if at % 3 == 0 else "2.5" for at in range(2000)]
+    file = write(survey(weight=weight, day=["ab"[at % 4 == 1] for at in range(2000)]), tmp_path)
+    for wanted in "ab":
+        options = ("--where", f'day == "{wanted}"', "--resolution", "7", "--engine", engine, "--k", "2")
+        done = odkanon("anonymize", file, "-o", wanted, *options, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        rows = 1500 if wanted == "a" else 500
+        unusable = sum(each == "n/a" and (at % 4 == 1) == (wanted == "b") for at, each in enumerate(weight))
+        share = f"{unusable / 2000:.0%} of which cannot be used"
+        assert done.stdout.startswith(f"Read 2,000 rows, {share}: {rows - unusable:,} trips")
+        assert "for instance line 2: weight = 'n/a'" in done.stdout or wanted == "b"
+    weight = ["n/a" if at % 4 == 1 and at % 3 else "2.5" for at in range(2000)]
+    file = write(survey(weight=weight, day=["ab"[at % 4 == 1] for at in range(2000)]), tmp_path)
+    done = odkanon("anonymize", file, "-o", "r", "--where", 'day == "b"', "--engine", engine, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "334 of 500 rows of " in done.stderr
+    assert "that no filter or area leaves out cannot be used (334 with a weight that is not a finite" in done.stderr
+    assert "for instance in line 3: weight = 'n/a'" in done.stderr
+
+
 def test_a_filter_does_not_count_as_rejection(tmp_path: Path) -> None:
     file = write(survey(), tmp_path)
     done = odkanon("anonymize", file, "-o", "r", "--resolution", "7", "--where", 'sex == "Woman"', cwd=tmp_path)
@@ -111,6 +136,17 @@ def test_places_that_are_probably_wrong_are_named(caplog: pytest.LogCaptureFixtu
     assert "200 of 2,000 trips start or end more than 122 km away" in caplog.messages[0]
     assert "at end_lat = " in caplog.messages[0]
     assert "if they do not belong there, leave them out" in caplog.messages[0]
+    caplog.clear()
+    caplog.clear()
+    few = np.arange(len(ends[0])) % 400 == 3
+    warn_of_places([np.where(few, ends[1], ends[0]), np.where(few, ends[0], ends[1]), *ends[2:]], first=True)
+    assert "5 of the first 2,000 trips start or end" in caplog.messages[0]
+    assert "with latitude and longitude swapped they are among them" in caplog.messages[0]
+    caplog.clear()
+    half = np.arange(len(ends[0])) % 2 == 0
+    warn_of_places([np.where(half, end - (8.4, 6)[at % 2], end) for at, end in enumerate(ends)])
+    assert "1,000 of 2,000 trips start or end more than" in caplog.messages[0]
+    assert "at start_lat = " in caplog.messages[0]
     caplog.clear()
     warn_of_places([ends[0] - 82.3, ends[1] - 79, ends[2] - 82.3, ends[3] - 79])  # Santiago in the next zone of UTM
     assert "most trips are in the sea" in caplog.messages[0]
@@ -139,6 +175,29 @@ def test_degrees_are_not_taken_for_metres(tmp_path: Path) -> None:
         assert "the coordinates are degrees already (start_lat = 48." in done.stderr
         assert "leave out the reference system (option --crs)" in done.stderr
         assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_another_reference_system_is_noticed(engine: str, tmp_path: Path) -> None:
+    """Numbers of the next UTM zone look alike, so the place is named; others leave the area of their system."""
+    pyproj = pytest.importorskip("pyproj")
+    table = survey()
+    to_zone_31 = pyproj.Transformer.from_crs(4326, 32631, always_xy=True).transform
+    for end in ("start", "end"):
+        x, y = to_zone_31(np.array(table.column(f"{end}_lon")), np.array(table.column(f"{end}_lat")))
+        table = moved(table, np.ones(len(table), dtype=bool), {f"{end}_lat": y, f"{end}_lon": x})
+    file = write(table, tmp_path)
+    for crs, place, others in (("32631", "Paris", "-3.6 8.3"), ("32632", "Karlsruhe", "2.3 14.3")):
+        done = odkanon("anonymize", file, "-o", crs, "--crs", f"EPSG:{crs}", "--engine", engine, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        text = " ".join(done.stdout.split())
+        assert (f", near {place}." in text) == TOWNS.exists()
+        west, east = others.split()
+        assert re.search(rf"numbers are at longitude {west}\d and {east}\d; is .* EPSG:{crs} the right one", text)
+        assert "outside the area" not in done.stderr
+    done = odkanon("anonymize", file, "-o", "r", "--crs", "EPSG:2154", "--engine", engine, cwd=tmp_path)
+    assert "most trips start outside the area that EPSG:2154 is made for" in done.stderr
+    assert re.search(r"start_lat = 54\d{5}\.\d, start_lon = 45\d{4}\.\d, which is latitude 35", done.stderr)
 
 
 def test_columns_that_nothing_refers_to_are_named(tmp_path: Path) -> None:

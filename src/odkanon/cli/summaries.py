@@ -18,7 +18,7 @@ from odkanon.pipeline.cautions import verdict
 from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
-from odkanon.read.trips import MANY_REJECTED, rejected_share
+from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
 from odkanon.release_format.public_rule import promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
@@ -50,8 +50,8 @@ def show_input(od: Matrix) -> None:
     if subject.place is not None:
         pairs = f"in {format_count(len(od.origins.leaves), 'places', 'place')}"
     trips = subject.words(format_count(whole.trips, "trips"))
-    share = rejected_share(whole.source)
-    lost = f", {share:.0%} of which cannot be used" if share > MANY_REJECTED else ""
+    share = sum(unusable_rows(whole.source).values()) / max(whole.source.rows, 1)
+    lost = f", {share:.0%} of which cannot be used" if rejected_share(whole.source) > MANY_REJECTED else ""
     console.print(
         f"Read {format_count(whole.source.rows, 'rows')}{lost}: {trips} {pairs}.",
         style="bold yellow" if lost else None,
@@ -59,9 +59,7 @@ def show_input(od: Matrix) -> None:
     if lost and whole.source.example:
         console.print(f"  for instance {whole.source.example}", style="yellow")
     if od.origins.resolution is not None:
-        lat, lon = od.origins.centres
-        start = "start" if subject.place is None else "are"
-        console.print(f"They {start} around latitude {np.median(lat):.2f}, longitude {np.median(lon):.2f}.")
+        _show_place(od)
     for reason, part in rejected.items():
         console.print(f"  rejected {format_count(part.rows, 'rows')} {subject.words(reason)}", style="yellow")
     if whole.source.unused:
@@ -72,6 +70,22 @@ def show_input(od: Matrix) -> None:
             "cannot be recognised without a person, a time and coordinates",
             style="yellow",
         )
+
+
+def _show_place(od: Matrix) -> None:
+    """Print around which place most trips start, which makes wrong coordinates obvious."""
+    from odkanon.publish.report.basemap import describe_place
+    from odkanon.read.coordinates import utm_neighbours
+
+    lat, lon = (float(np.median(values)) for values in od.origins.centres)
+    source = od.summary.source
+    start, place = "start" if source.subject.place is None else "are", describe_place(lat, lon)
+    named = "" if place is None else f", {place}"
+    console.print(f"They {start} around latitude {lat:.2f}, longitude {lon:.2f}{named}.")
+    crs = source.reading.get("crs")
+    neighbours = None if crs is None else utm_neighbours(crs, lon)
+    if neighbours is not None:
+        console.print(f"  {neighbours}; is zone {crs} the right one?", style="yellow")
 
 
 def show_published(release: Release) -> None:

@@ -16,7 +16,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import NO_RULE
 from odkanon.pipeline.request import Request
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.trips import rejected_share, unusable_rows
+from odkanon.read.trips import rejected_share, selected_rows, unusable_rows
 
 if TYPE_CHECKING:
     from odkanon.attributes.spec import AttributeSpec
@@ -143,10 +143,12 @@ def _check_rejected(spec: InputSpec, source: Source) -> None:
     """Refuse an input of which more than half cannot be used, unless that is accepted."""
     if rejected_share(source) <= 0.5 or spec.accept_rejected:
         return
-    reasons = "; ".join(f"{part.rows:,} {reason}" for reason, part in source.rejected.items())
+    unusable, selected = unusable_rows(source), selected_rows(source)
+    reasons = "; ".join(f"{rows:,} {reason}" for reason, rows in unusable.items())
+    which = "" if selected == source.rows else " that no filter or area leaves out"
     example = f"; for instance in {source.example}" if source.example else ""
     raise InputError(
-        f"{unusable_rows(source):,} of {source.rows:,} rows of {spec.name} cannot be used ({reasons}){example}. "
+        f"{sum(unusable.values()):,} of {selected:,} rows of {spec.name}{which} cannot be used ({reasons}){example}. "
         "Correct them, or accept that they are lost",
         option="accept-rejected",
     )

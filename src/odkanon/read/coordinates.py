@@ -32,6 +32,10 @@ FAR_KM, FAR = 100.0, 6.0
 """An end of a trip is an outlier beyond so many km, and beyond so many times the typical distance from the middle."""
 FEW_OUTLIERS, MIN_OUTLIERS = 10, 0.005
 """The number and the share of trips with such ends from which on a warning is due."""
+FEW_SWAPPED = 3
+"""The same number where most of these ends lie among the others once latitude and longitude are swapped."""
+CLUSTER, GAP, GAP_KM = 0.3, 2.0, 50.0
+"""Ends are in two places if a gap follows the nearest CLUSTER of them: the next are GAP times as far plus GAP_KM."""
 _LAND = (
     "c-oy%JxIeq6n>YhHi(!G6@MYYBBFvyaS#VvP|(pqH^If#A5g@}WDx8oI0+6qiQp`V4lRP1LBYXARGL9hP)G-BQ?2*ByVR08`a#~k"
     "+<otR-+R%Wle&Wu_W9~*PG2g)4mHe}7<U<-k+Xaj5g+k8cmHjgS<JEr6J12tL>~na@)I?Loete+;Q9@KBtv8lKmmdQSP{hnNCa-a"
@@ -115,24 +119,26 @@ def hint_at_swap(rejected: Mapping[str, Rejected]) -> None:
         )
 
 
-def warn_of_places(ends: Sequence[Floats]) -> None:
+def warn_of_places(ends: Sequence[Floats], *, first: bool = False) -> None:
     """Warn of trips that are probably in a wrong place: in the sea, far from all others, or with swapped coordinates.
 
     Parameters
     ----------
     ends : sequence of array
         ``start_lat, start_lon, end_lat, end_lon`` in degrees.
+    first : bool
+        Whether these are the first trips only.
 
     Notes
     -----
     Many places are on land both ways (Rome, Madrid), so silence proves nothing.
     """
     few = slice(None, None, max(len(ends[0]) // SAMPLE, 1))
-    lat, lon = (np.concatenate([side[few] for side in ends[first::2]]) for first in (0, 1))
+    lat, lon = (np.concatenate([side[few] for side in ends[at::2]]) for at in (0, 1))
     on_land, swappable = _on_land(lat, lon).mean(), np.abs(lon) <= 90
     middle = float(np.median(lat)), float(np.median(lon))
     if on_land >= 0.5:
-        _warn_of_outliers(ends, middle, float(np.quantile(_kilometres(lat, lon, middle), 0.75)))
+        _warn_of_outliers(ends, *_surroundings(lat, lon, middle), f"{'the first ' * first}{len(ends[0]):,}")
     elif (swappable & _on_land(np.where(swappable, lon, 0.0), lat)).mean() > 0.5:
         log.warning(
             "most trips are in the sea or in Antarctica, around latitude %.2f, longitude %.2f; swap lat and lon?",
@@ -147,23 +153,42 @@ def warn_of_places(ends: Sequence[Floats]) -> None:
         )
 
 
-def _warn_of_outliers(ends: Sequence[Floats], middle: tuple[float, float], typical: float) -> None:
-    """Warn of trips with an end far from most others; ``typical`` is the third quartile of the distances in km."""
+def _surroundings(lat: Floats, lon: Floats, middle: tuple[float, float]) -> tuple[tuple[float, float], float]:
+    """Return the middle of most ends, and the distance in km beyond which an end is far from them.
+
+    With two cities, the middle of all is in neither: there, it is that of the square degree with most ends.
+    """
+    _, square, counts = np.unique(np.floor(lat) * 1000 + np.floor(lon), return_inverse=True, return_counts=True)
+    busiest = square == np.argmax(counts)
+    centre = float(np.median(lat[busiest])), float(np.median(lon[busiest]))
+    away = np.sort(_kilometres(lat, lon, centre))
+    nearest = int(CLUSTER * len(away))
+    gaps = nearest + np.flatnonzero(away[nearest + 1 :] > GAP * away[nearest:-1] + GAP_KM)
+    typical = float(np.quantile(_kilometres(lat, lon, middle), 0.75))
     limit = max(FAR_KM, FAR * typical)
+    if not len(gaps) or away[gaps[0]] + GAP_KM >= limit:
+        return middle, limit
+    return centre, float(away[gaps[0]]) + GAP_KM
+
+
+def _warn_of_outliers(ends: Sequence[Floats], middle: tuple[float, float], limit: float, trips: str) -> None:
+    """Warn of trips with an end more than ``limit`` km from the middle of the others."""
     far = [_kilometres(lat, lon, middle) > limit for lat, lon in (ends[:2], ends[2:])]
-    trips = int(np.count_nonzero(far[0] | far[1]))
-    if trips < max(FEW_OUTLIERS, MIN_OUTLIERS * len(ends[0])):
+    count = int(np.count_nonzero(far[0] | far[1]))
+    if not count:
         return
     which = int(np.count_nonzero(far[1]) > np.count_nonzero(far[0]))
     lat, lon = (side[far[which]] for side in ends[2 * which : 2 * which + 2])
     swapped = (np.abs(lon) <= 90) & (_kilometres(lon, lat, middle) <= limit)
     mostly = swapped.mean() > 0.5
-    first = int(np.argmax(swapped)) if mostly else 0
+    if count < (FEW_SWAPPED if mostly else max(FEW_OUTLIERS, MIN_OUTLIERS * len(ends[0]))):
+        return
+    at = int(np.argmax(swapped)) if mostly else 0
     log.warning(
         "%s of %s trips start or end more than %s km away from the middle of the others (latitude %.2f, longitude "
         "%.2f), for instance at %s_lat = %.5f, %s_lon = %.5f; %s",
-        *(f"{trips:,}", f"{len(ends[0]):,}", f"{limit:,.0f}", *middle),
-        *(("start", "end")[which], lat[first], ("start", "end")[which], lon[first]),
+        *(f"{count:,}", trips, f"{limit:,.0f}", *middle),
+        *(("start", "end")[which], lat[at], ("start", "end")[which], lon[at]),
         "with latitude and longitude swapped they are among them, so correct these rows"
         if mostly
         else "if they do not belong there, leave them out",
@@ -223,6 +248,36 @@ def check_not_degrees(ends: Sequence[Floats], crs: str) -> None:
             f"not in {crs}, whose units are metres or the like; leave out the reference system",
             option="crs",
         )
+
+
+def warn_of_reference_system(given: Sequence[Floats], degrees: Sequence[Floats], crs: str) -> None:
+    """Warn where most trips start outside the area that a reference system is made for."""
+    area = _transformer(crs).source_crs.area_of_use
+    if area is None or area.west >= area.east or not len(degrees[0]):
+        return
+    lat, lon = degrees[:2]
+    outside = ~((lat >= area.south) & (lat <= area.north) & (lon >= area.west - 1) & (lon <= area.east + 1))
+    if outside.mean() > 0.5:
+        at = int(np.argmax(outside))
+        log.warning(
+            "most trips start outside the area that %s is made for (longitude %g to %g, latitude %g to %g), for "
+            "instance start_lat = %.1f, start_lon = %.1f, which is latitude %.2f, longitude %.2f; is it the right one?",
+            *(crs, area.west, area.east, area.south, area.north),
+            *(given[0][at], given[1][at], lat[at], lon[at]),
+            extra={"option": "crs"},
+        )
+
+
+def utm_neighbours(crs: str, lon: float) -> str | None:
+    """Return where the same numbers are in the next zones of UTM, which fit as well; None if it is not UTM."""
+    zone = _transformer(crs).source_crs.utm_zone
+    if zone is None:
+        return None
+    number = int(zone[:-1])
+    others = [(number - 2) % 60 + 1, number % 60 + 1]
+    west, east = ((lon + step + 180) % 360 - 180 for step in (-6, 6))
+    same = f"the same numbers are at longitude {west:.2f} and {east:.2f}"
+    return f"In the next UTM zones, {others[0]} and {others[1]}, {same}"
 
 
 def off_globe(crs: str) -> str:

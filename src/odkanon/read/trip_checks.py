@@ -197,11 +197,17 @@ def _numbered(checks: Sequence[RowCheck], first: int) -> str:
 def example_of(
     table: ExampleSource, found: Mapping[str, str], checks: Sequence[RowCheck], rejected: Mapping[str, Rejected]
 ) -> str:
-    """Return a row that was rejected for the most frequent reason; empty where there is none."""
-    reason = max(rejected, key=lambda each: rejected[each].rows, default=None)
-    check = next((each for each in checks if each.reason == reason), None)
-    columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]
-    return table.example(check.condition, columns) if check is not None and columns else ""
+    """Return a row that was rejected for the most frequent reason that has an example; empty where there is none."""
+    weight = quote_name(found["weight"]) if "weight" in found else None
+    on_weight = [] if weight is None else _weight_checks(weight, number_or_nan(found["weight"]))
+    by_reason = {check.reason: check for check in (*checks, *on_weight)}
+    for reason in sorted(rejected, key=lambda each: -rejected[each].rows):
+        check = by_reason.get(reason)
+        columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]
+        example = table.example(check.condition, columns) if check is not None and columns else ""
+        if example:
+            return example
+    return ""
 
 
 def no_rows(

@@ -22,6 +22,7 @@ from odkanon.read.coordinates import (
     numbers_sql,
     off_globe,
     warn_of_places,
+    warn_of_reference_system,
 )
 from odkanon.read.fetching import CheckedRows, checked_rows, drop_rows
 from odkanon.read.input_spec import TIMES, InputSpec, ReadOptions, lists_read_options
@@ -185,7 +186,9 @@ def spec_to_trips(
 def _to_degrees(rows: CheckedRows, crs: str) -> CheckedRows:
     """Return rows with coordinates in degrees (WGS 84); those off the globe are rejected."""
     table = rows.table
-    degrees, good = ends_in_degrees([table.column(name).to_numpy() for name in COORDINATES], crs)
+    given = [table.column(name).to_numpy() for name in COORDINATES]
+    degrees, good = ends_in_degrees(given, crs)
+    warn_of_reference_system([each[good] for each in given], [each[good] for each in degrees], crs)
     for name, values in zip(COORDINATES, degrees, strict=True):
         table = table.set_column(table.column_names.index(name), name, pa.array(values))
     return drop_rows(replace(rows, table=table), good, off_globe(crs))
@@ -200,13 +203,17 @@ def check_inside(inside: Bools) -> Bools:
 
 def rejected_share(source: Source) -> float:
     """Return the share of rows that cannot be used, among those that a filter and an area select."""
-    chosen = source.rows - sum(source.rejected[name].rows for name in _LEFT_OUT if name in source.rejected)
-    return unusable_rows(source) / max(chosen, 1)
+    return sum(unusable_rows(source).values()) / max(selected_rows(source), 1)
 
 
-def unusable_rows(source: Source) -> int:
-    """Return the number of rows that cannot be used: those rejected other than by a filter or an area."""
-    return sum(part.rows for name, part in source.rejected.items() if name not in _LEFT_OUT)
+def selected_rows(source: Source) -> int:
+    """Return the number of rows that no filter and no area leaves out."""
+    return source.rows - sum(source.rejected[name].rows for name in _LEFT_OUT if name in source.rejected)
+
+
+def unusable_rows(source: Source) -> dict[str, int]:
+    """Return the number of rows that cannot be used, by reason: those rejected other than by a filter or an area."""
+    return {name: part.rows for name, part in source.rejected.items() if name not in _LEFT_OUT}
 
 
 def with_example(source: Source, table: ExampleSource, found: Mapping[str, str], checks: Sequence[RowCheck]) -> Source:

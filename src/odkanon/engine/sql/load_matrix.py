@@ -29,6 +29,7 @@ from odkanon.read.coordinates import (
     hint_at_swap,
     off_globe,
     warn_of_places,
+    warn_of_reference_system,
 )
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.person_ids import value_text
@@ -79,9 +80,10 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
         raise no_rows(table, source, example=example_of(table, found, checks, source.rejected))
     refuse_mixed_offsets(table, found, records, written, copies)
     if crs is not None:
-        some, good = ends_in_degrees(some, crs)
-        some = [values[good] for values in some]
-    warn_of_places(some)
+        degrees, good = ends_in_degrees(some, crs)
+        some, given = ([values[good] for values in each] for each in (degrees, some))
+        warn_of_reference_system(given, some, crs)
+    warn_of_places(some, first=len(some[0]) < source.rows - sum(part.rows for part in source.rejected.values()))
     less = None if copies is None else copies.corrections(table.backend, [*answers, *contributors])
     return build_matrix(
         table.backend,

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.publish.report.packing import PER_DEGREE, PackedRing, PackedShape
+from odkanon.zoning.cells import KM_PER_DEGREE
 
 WORLD, TOWNS = (Path(__file__).with_name(name) for name in ("world.bin.gz", "names.bin.gz"))
 UNIT = 1000
@@ -25,6 +26,8 @@ DETAIL = 1500
 """Details smaller than the extent of the map divided by this are left out."""
 MAX_TOWNS = 300
 """A page lists at most this many towns: the largest."""
+FAR_TOWN_KM = 60
+"""Beyond this distance a place is not described as near a town."""
 
 Point = tuple[int, int]
 Points = npt.NDArray[np.int64]
@@ -96,6 +99,18 @@ def find_town(name: str, shapes: Iterable[PackedShape]) -> tuple[float, float] |
         return None
     at = titles.index(_fold(name))
     return known["place"][2 * at] / known["unit"], known["place"][2 * at + 1] / known["unit"]
+
+
+def describe_place(lat: float, lon: float) -> str | None:
+    """Return a place in words, such as "near Lyon": by a large town close to it; None if towns were not built."""
+    places, people, names, _ = load_towns()
+    if not len(places):
+        return None
+    east, north = ((places - np.array([lon, lat]) * UNIT) / UNIT).T
+    away = KM_PER_DEGREE * np.hypot(((east + 180) % 360 - 180) * np.cos(np.radians(lat)), north)
+    if away.min() >= FAR_TOWN_KM:
+        return f"{away.min():,.0f} km from {names[int(np.argmin(away))]}"
+    return f"near {names[int(np.argmax(np.where(away < FAR_TOWN_KM, people / (away + 10) ** 2, -1)))]}"
 
 
 def _fold(name: str) -> str:
