@@ -27,6 +27,8 @@ LARGE = [
     Cube(((PAIR, THREE), SINGLE), (0, 0, 1)),
     Cube((THREE, SINGLE, PAIR), (2, 0, 1)),
 ]
+SPARE = [Cube((PAIR, SINGLE, (0, 0, 0, 0)), (2, 0, 1), spare=1), Cube((PAIR, SINGLE, (0, 0, 0, 0)), (0, 2, 1), spare=1)]
+"""The last of four values is known to be empty."""
 JUDGED = [False, True]
 """Whether the rule counts weight: then rows at their cap keep what is above it."""
 
@@ -45,7 +47,8 @@ def groups_shown(
 @pytest.mark.parametrize("weights", WEIGHTS, ids=str)
 def test_no_group_can_be_shown_by_the_weights_of_rows(weights: tuple[float, float], *, judged: bool) -> None:
     found = [
-        groups_shown(world, weights, 3 if world in SMALL else 1, "published", judged=judged) for world in SMALL + LARGE
+        groups_shown(world, weights, 3 if world in SMALL else 1, "published", judged=judged)
+        for world in SMALL + LARGE + SPARE
     ]
     assert sum(tried for tried, _ in found) > 15_000
     assert sum(groups for _, groups in found) == 0
@@ -57,8 +60,8 @@ def test_no_group_can_be_shown_by_the_weights_of_rows(weights: tuple[float, floa
 def test_no_group_can_be_shown_by_the_weights_of_rows_in_larger_worlds(
     weights: tuple[float, float], *, judged: bool
 ) -> None:
-    found = [groups_shown(world, weights, 2, "published", judged=judged) for world in LARGE[:2]]
-    assert [tried for tried, _ in found] == [6**6, 6**5]
+    found = [groups_shown(world, weights, 2, "published", judged=judged) for world in [*LARGE[:2], SPARE[0]]]
+    assert [tried for tried, _ in found] == [6**6, 6**5, 6**6]
     assert sum(groups for _, groups in found) == 0
 
 

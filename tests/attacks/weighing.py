@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.cascades import Counts, Node, Replay
-from attacks.judged import every_state
 from odkanon import Rule
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.attributes.spec import ANY
@@ -67,10 +66,12 @@ class Weighed:
 
 
 def weigh(world: Cube, weights: Sequence[float], most: int, rule: Rule, k: int) -> Weighed:
-    """Put up to so many trips of these weights into each leaf box, in every way, and let the method list them."""
+    """Put up to so many trips of these weights into each leaf box, in every way, and let the method list them.
+
+    Spare values are empty, as the reader knows.
+    """
     states = [(len(one), int(sum(Fraction(each) for each in one) * SCALE)) for one in _multisets(weights, most)]
-    trips, weight = every_state(world, states)
-    counts: Counts = trips.astype(np.int16)
+    counts, weight = _fill(world, states)
     of, box = np.nonzero(counts)
     at = np.unravel_index(box, world.shape)
     axes, attributes = attribute_axes(world, at)
@@ -99,13 +100,24 @@ def weigh(world: Cube, weights: Sequence[float], most: int, rule: Rule, k: int) 
     for rung, levels in enumerate(world.rungs):
         nodes, here = world.nodes(rung), rows.rung == rung
         shape = [len(axis[level]) for axis, level in zip(world.levels, levels, strict=True)]
-        assert all(len(each) == size for each, size in zip(observed, world.shape, strict=True))
+        assert all(len(each) >= size - world.spare for each, size in zip(observed, world.shape, strict=True))
         number = np.ravel_multi_index([code[here] for code in codes], shape)
         node[here] = len(listed) + number
         table = np.zeros((len(nodes), len(counts)), dtype=np.int16)
         table[number, inputs[here]] = rows.groups.trips[here]
         listed |= dict(zip(nodes, table, strict=True))
     return Weighed(Replay(world, counts, k, listed=listed), rows, inputs, node)
+
+
+def _fill(world: Cube, states: Sequence[tuple[int, int]]) -> tuple[Counts, Numbers]:
+    """Return the trips and the weight in each leaf box (column), for every way of filling those that may hold any."""
+    free = np.flatnonzero(np.arange(int(np.prod(world.shape))) % world.shape[-1] < world.shape[-1] - world.spare)
+    number = np.arange(len(states) ** len(free))
+    state = np.zeros((len(number), int(np.prod(world.shape))), dtype=np.int64)
+    for at, box in enumerate(free.tolist()):
+        state[:, box] = number // len(states) ** at % len(states)
+    table = np.array(states, dtype=np.int64)
+    return table[state, 0].astype(np.int16), table[state, 1]
 
 
 def _multisets(weights: Sequence[float], most: int) -> list[tuple[float, ...]]:

@@ -2,7 +2,8 @@
 
 A hierarchy lists what is public: all hours of a day, all age bands, the named groups. The observed values of a plain
 column are taken for its public code list. ``missing`` and ``other`` belong to every such axis whether or not they
-occur, since their presence would disclose that they do. They are spare: a reader may know that they are empty.
+occur, since their presence would disclose that they do. They are *spare*: a reader may know that they are empty. So are
+open end bands of ages, and values that the user names as impossible.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.attributes.spec import ANY, MISSING, OTHER, AttributeKind, AttributeSpec, Period
-from odkanon.core.arrays import Codes, Ints
-from odkanon.errors import InputError
+from odkanon.core.arrays import Bools, Codes, Ints
+from odkanon.errors import InputError, UnknownNameError
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.lookup import lookup_hierarchy
 from odkanon.zoning.zones import find_nodes
@@ -50,12 +51,15 @@ class AttributeAxis:
         where a published row has them, since the list itself would show that they occur.
     asked : str
         What the user wrote, such as ``mode:car=1+2``.
+    observed : bool
+        Whether its values are those that occur in the data, so that one which is rare must not be recognisable.
     """
 
     name: str
     tree: Hierarchy
     named: frozenset[str] = frozenset()
     asked: str = ""
+    observed: bool = False
 
     @property
     def public(self) -> Hierarchy:
@@ -94,25 +98,54 @@ def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = No
     * ``lookup``: the nested values in the file that ``spec.lookup`` names.
     """
     levels, labels = _lookup_levels(lookup, values) if lookup is not None else _LEVELS[spec.kind](spec, values)
-    spare = (OTHER, MISSING) if spec.groups or spec.lookup else (MISSING,)
+    spare = (OTHER, MISSING) if spec.kind == "column" else (MISSING,)
     occurring = np.unique(labels)
     if ANY in occurring:
         raise InputError(f"{spec.text!r} has the value {ANY!r}, which stands for dropped detail; rename the value")
     named = frozenset(levels[0]) if spec.is_public else frozenset()
+    impossible = _impossible_values(spec, levels)
     residual = [value for value in spare if value not in levels[0]]
     levels = [[*level, *residual] for level in levels]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(
             f"{spec.text!r} has {len(levels[0]):,} values, more than a table can be published by; group them"
         )
+    tree = _observed_tree(levels, frozenset(residual) | impossible, occurring)
+    axis = AttributeAxis(spec.name, tree, named, spec.text, spec.is_observed)
+    return axis, find_nodes(tree, 0, labels).astype(np.int32)
+
+
+def _observed_tree(levels: Levels, spare: Collection[str], occurring: Labels) -> Hierarchy:
+    """Return the tree over the values that occur, below the public tree of all values up to ``any``."""
     columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
     # The explicit root keeps the virtual root of a lookup table out.
     full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
-    full = replace(full, public=None, spare=frozenset(residual))
+    full = replace(full, public=None, spare=frozenset(spare))
     seen = np.zeros(len(full.leaves), dtype=bool)
     seen[find_nodes(full, 0, occurring)] = True
-    tree = full.restrict(seen)
-    return AttributeAxis(spec.name, tree, named, spec.text), find_nodes(tree, 0, labels).astype(np.int32)
+    return full.restrict(seen)
+
+
+def _impossible_values(spec: AttributeSpec, levels: Levels) -> frozenset[str]:
+    """Return the values that carry nothing: those that the user names, and the open end bands of ages."""
+    named = set(spec.impossible)
+    unknown = sorted(named.difference(*levels))
+    if unknown and not spec.is_observed:
+        raise UnknownNameError.among(f"value of {spec.name}", unknown[0], {name for level in levels for name in level})
+    if spec.kind == "age":
+        named |= {levels[0][0], levels[0][-1]}
+    return frozenset(chain[0] for chain in zip(*levels, strict=True) if named & {*chain})
+
+
+def join_rare_values(axis: AttributeAxis, rare: Bools) -> tuple[AttributeAxis, Codes]:
+    """Return an axis without some of its values, and for each of its leaves the number on it.
+
+    They become ``other``, which is always there and spare: rows are the same whether or not they occur.
+    """
+    full, labels = axis.public, np.where(rare, OTHER, axis.tree.leaves.astype(np.str_))
+    kept = [value for value in full.leaves.tolist() if value not in {*axis.tree.leaves[rare].tolist()}]
+    tree = _observed_tree([kept], full.spare & {*kept}, np.unique(labels))
+    return replace(axis, tree=tree), find_nodes(tree, 0, labels).astype(np.int32)
 
 
 def _with_missing(values: Labels) -> Labels:

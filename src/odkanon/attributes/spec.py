@@ -9,14 +9,17 @@
     weekday  date          the day on which it starts
     age                    bands of ages
     sex*age                every combination (segments only)
+    weekday without Saturday+Sunday     values that cannot occur, as everybody knows
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+import numpy as np
 
 from odkanon.errors import InputError
 
@@ -38,6 +41,9 @@ AttributeKind = Literal["column", "hour", "weekday", "date", "age"]
 Period = tuple[str | None, str | None]
 """The first day of a period and the first day after it; None where it is open."""
 
+_WITHOUT = " without "
+_NIGHT = frozenset(("00", "01", "02", "03"))
+"""Hours that clocks skip somewhere, when they change."""
 _FORMULA = re.compile(r"[=+\-@＝＋－＠]")
 
 
@@ -66,6 +72,8 @@ class AttributeSpec:
     """Lower bounds of the second, third, ... age band."""
     period: Period = (None, None)
     """Bounds of the period that the input is restricted to."""
+    impossible: frozenset[str] = frozenset()
+    """Values that a reader knows to be empty, and groups of such values."""
 
     @property
     def source(self) -> str:
@@ -75,11 +83,22 @@ class AttributeSpec:
     @property
     def is_public(self) -> bool:
         """Whether its values are public regardless of the trips: hours, days of the week, age bands, named groups."""
-        return ":" in self.text or self.kind in ("hour", "weekday", "age")
+        return bool(self.groups or self.lookup) or self.kind in ("hour", "weekday", "age")
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether its values are those that occur in the data."""
+        return self.kind == "column" and not self.is_public
 
 
 def parse_attribute(text: str, age_bands: Sequence[int] = AGE_BANDS, period: Period = (None, None)) -> AttributeSpec:
     """Return the attribute that a text such as ``hour:6-9,9-16`` or ``mode:car=1+2`` asks for."""
+    asked, without, empty = text.partition(_WITHOUT)
+    if without:
+        names = frozenset(name.strip() for name in empty.split("+"))
+        if "" in names:
+            raise InputError(f"{text!r} is not understood; name values as in weekday without Saturday+Sunday")
+        return replace(parse_attribute(asked, age_bands, period), text=text, impossible=names)
     name, _, detail = (part.strip() for part in text.partition(":"))
     if name == "hour":
         return AttributeSpec(text, name, "hour", slots=_parse_slots(detail, text) if detail else ())
@@ -96,7 +115,7 @@ def parse_attribute(text: str, age_bands: Sequence[int] = AGE_BANDS, period: Per
 
 def attribute_name(text: str) -> str:
     """Return the name of the axis that a text asks for."""
-    return text.partition(":")[0].strip()
+    return text.partition(_WITHOUT)[0].partition(":")[0].strip()
 
 
 def parse_attributes(
@@ -115,7 +134,20 @@ def parse_attributes(
             raise InputError(
                 f"an attribute cannot be called {name!r}: a spreadsheet may evaluate it as a formula; rename it"
             )
-    return [parse_attribute(text, age_bands, period) for text in texts]
+    specs = [parse_attribute(text, age_bands, period) for text in texts]
+    if {"date", "weekday"} & set(names) or _is_one_day(period):
+        # On the day that clocks change, an hour of the night is known to be empty.
+        return [replace(spec, impossible=spec.impossible | _NIGHT) if _has_hours(spec) else spec for spec in specs]
+    return specs
+
+
+def _has_hours(spec: AttributeSpec) -> bool:
+    return spec.kind == "hour" and not spec.slots
+
+
+def _is_one_day(period: Period) -> bool:
+    since, until = period
+    return since is not None and until is not None and until[:10] <= str(np.datetime64(since[:10]) + 1)
 
 
 def parse_segments(texts: Sequence[str], age_bands: Sequence[int] = AGE_BANDS) -> dict[str, tuple[AttributeSpec, ...]]:
@@ -140,6 +172,8 @@ def _parse_segment(text: str, age_bands: Sequence[int]) -> tuple[AttributeSpec, 
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"the segment {text!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
     for part, name in zip(parts, names, strict=True):
+        if _WITHOUT in part:
+            raise InputError(f"segments are counted, whatever may be empty; leave {part!r} without its values")
         if ":" in part and name != "hour":
             raise InputError(f"only hour takes slots, as in hour:6-9,9-16; not {part!r}")
     return tuple(parse_attribute(part, age_bands) for part in parts)

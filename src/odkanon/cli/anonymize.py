@@ -81,7 +81,8 @@ class BudgetOf(StrEnum):
         rule exists nor bound it to an interval narrower than k trips.
     give_up: --drop-order ORDER  With --by: the order in which detail is dropped, such as place:7,hour,mode,place.
         [default: places up to 36 km2, then the last --by first, then places]
-    --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70]
+    --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70] No cube counts on
+        trips in the first and the last band.
     Series of releases:
     --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
     zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.

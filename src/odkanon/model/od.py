@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -50,6 +50,10 @@ class Matrix(Protocol):
     @property
     def located(self) -> Matrix:
         """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
+        ...
+
+    def with_axes(self, axes: Sequence[AttributeAxis], numbers: Sequence[Codes]) -> Matrix:
+        """Return the matrix with other values on its attribute axes, given the number of each of the old ones."""
         ...
 
     def in_memory(self) -> ODMatrix:
@@ -175,6 +179,14 @@ class ODMatrix(MeasureColumns):
         """Return a matrix whose records begin and end at the same place as a table by that place alone."""
         flows = replace(self.flows, destination=np.zeros_like(self.flows.destination))
         return replace(self, destinations=single_point(), flows=flows)
+
+    def with_axes(self, axes: Sequence[AttributeAxis], numbers: Sequence[Codes]) -> ODMatrix:
+        """Return the matrix with other values on its attribute axes, given the number of each of the old ones."""
+        codes = zip(numbers, self.flows.attributes, strict=True)
+        flows = replace(self.flows, attributes=tuple(number[code] for number, code in codes)).merge_attributes()
+        flows = replace(flows, pairs=np.ones_like(flows.pairs))
+        finer = None if self.finer is None else self.finer.with_axes(axes, numbers)
+        return replace(self, flows=flows, axes=tuple(axes), finer=finer)
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix itself, whose pairs are in memory."""

@@ -159,7 +159,7 @@ def _axis_value(axis: dict[str, Any], records: Records) -> str:
     column = raw_column(records, name).sql
     if name == "age":
         return _first_match((value, age_condition(value, column)) for value in values)
-    grouping = specification.partition(":")[2]
+    grouping = specification.partition(" without ")[0].partition(":")[2]
     if "=" not in grouping:
         text = text_condition(column)
         listed = ", ".join(map(quote_text, values))

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.attributes.hierarchies import AttributeAxis
-from odkanon.core.arrays import Ints
+from odkanon.core.arrays import Codes, Ints
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
-from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query
+from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query, upload_columns
 from odkanon.engine.sql.engine import FLOWS_PER_CONTRIBUTION, SqlEngine, TableAxis, axis_columns, int_column, sum_bigint
 from odkanon.engine.sql.residual import SqlResidual, sql_residual
 from odkanon.errors import InputError
@@ -81,6 +81,31 @@ class SqlMatrix:
                 for name, each in self.contributions.items()
             },
         )
+
+    def with_axes(self, axes: Sequence[AttributeAxis], numbers: Sequence[Codes]) -> SqlMatrix:
+        """Return the matrix with other values on its attribute axes, given the number of each of the old ones."""
+        names = axis_columns(len(axes))
+        maps = [upload_columns(self.backend, code=np.arange(len(number)), new=number) for number in numbers]
+        ends = ", ".join(
+            [*(f"f.{axis}" for axis in AXES), *(f"m{at}.new AS {name}" for at, name in enumerate(names[2:]))]
+        )
+        joins = " ".join(
+            f"JOIN {map_} m{at} ON m{at}.code = f.{name}"
+            for at, (map_, name) in enumerate(zip(maps, names[2:], strict=True))
+        )
+        masses = ["trips"] if self.scale is None else ["trips", "weight"]
+        groups = ", ".join([*(f"f.{axis}" for axis in AXES), *(f"m{at}.new" for at in range(len(maps)))])
+        sums = ", ".join(f"{sum_bigint(f'f.{name}')} AS {name}" for name in masses)
+        one = "CAST(1 AS BIGINT) AS pairs"
+        pairs = store_query(self.backend, f"SELECT {ends}, {one}, {sums} FROM {self.pairs} f {joins} GROUP BY {groups}")
+        own = ", ".join(f"f.{name}" for name in ("contributor", *masses))
+        contributions = {
+            name: Subquery(f"SELECT {ends}, {own} FROM {each} f {joins}", each, *maps)
+            for name, each in self.contributions.items()
+        }
+        finer = None if self.finer is None else self.finer.with_axes(axes, numbers)
+        summary = replace(self.summary, pairs=pairs.rows)
+        return replace(self, axes=tuple(axes), pairs=pairs, contributions=contributions, summary=summary, finer=finer)
 
     @property
     def scale(self) -> int | None:

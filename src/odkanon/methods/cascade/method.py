@@ -16,6 +16,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from odkanon.attributes.hierarchies import join_rare_values
+from odkanon.attributes.spec import MISSING, OTHER
 from odkanon.core.arrays import Bools
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual
@@ -95,6 +97,7 @@ def cascade(
         if not safe or od.axes or coarsest is not None or budget is not None:
             raise InputError("the rows are given; there are no further options")
         parameters["rows"] = "given"
+    od = without_rare_values(od, rule)
     work = open_workspace(od)
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
@@ -109,6 +112,33 @@ def cascade(
         lambda now: roll_up(ladder, work.residual_trips(nodes, rule.measures), now, given), terms, od.summary, safe=safe
     )
     return _released(work, od, ReleaseSpec(rule, allowed, "cascade", parameters), rolled_up)
+
+
+def without_rare_values(od: Matrix, rule: Rule) -> Matrix:
+    """Return a matrix in which values of attributes that are below the rule in all are ``other``.
+
+    What everybody knows of such an attribute are the values that occur: a value of a single trip, on a ferry, would
+    otherwise be one more part that might hold trips, and so change the number of those that may be unlisted.
+    """
+    if not any(axis.observed for axis in od.axes):
+        return od
+    sizes = [len(tree.leaves) for tree in (od.origins, od.destinations, *(axis.tree for axis in od.axes))]
+    residual = open_workspace(od).residual_trips(sizes, rule.measures)
+    for place in (0, 1):
+        residual = residual.lift(place, np.zeros(sizes[place], dtype=np.int64), 1)
+    joined = []
+    for at, axis in enumerate(od.axes, 2):
+        rare, alone = np.zeros(sizes[at], dtype=bool), residual
+        for other in [number for number in range(2, len(sizes)) if number != at and axis.observed]:
+            alone = alone.lift(other, np.zeros(sizes[other], dtype=np.int64), 1)
+        if axis.observed:
+            groups = alone.at_least(0)
+            rare[groups.codes[at][~rule.satisfied(groups)]] = True
+            rare &= ~np.isin(axis.tree.leaves, (MISSING, OTHER))
+        joined.append(join_rare_values(axis, rare) if rare.any() else (axis, np.arange(sizes[at], dtype=np.int32)))
+    if all(new is old for (new, _), old in zip(joined, od.axes, strict=True)):
+        return od
+    return od.with_axes([axis for axis, _ in joined], [number for _, number in joined])
 
 
 @dataclass(frozen=True)
