@@ -83,7 +83,9 @@ def test_the_open_end_bands_carry_nothing(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("without", ["Wednesday+Thursday+Friday+weekend", "Wednesday + Thursday + Friday + Saturday + Sunday"])
+@pytest.mark.parametrize(
+    "without", ["Wednesday+Thursday+Friday+weekend", "Wednesday + Thursday + Friday+Saturday+Sunday"]
+)
 def test_values_that_the_user_names_carry_nothing(tmp_path: Path, without: str) -> None:
     """Nine trips on a Monday and nine on a Tuesday: a reader who rules the other days out sees nine of each."""
     trips = [("a1", "b1", f"2024-03-0{4 + at} 08:00") for at in range(2) for _ in range(9)]

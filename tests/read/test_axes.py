@@ -40,7 +40,7 @@ def test_axes_list_what_is_public() -> None:
     slots, hours, sex = levels(["hour:7-9,9-17"])[0], levels(["hour"])[0], levels(["sex"])[0]
     assert slots == [["07-09", "09-17", "missing", "other"], ["any"]]
     assert [len(ids) for ids in hours] == [25, 6, 1]
-    assert sex == [["f", "m", "missing"], ["any"]]
+    assert sex == [["f", "m", "missing", "other"], ["any"]]
     assert len(levels(["weekday"])[0][0]) == 8
     assert levels(["mode:private=car,soft=walk+bike+ferry"])[0] == [["missing", "other", "private", "soft"], ["any"]]
     assert levels(["mode:all=car+walk+bike+bus,ferry=boat"])[0] == [["all", "ferry", "missing", "other"], ["any"]]
@@ -93,7 +93,7 @@ def test_days_of_the_week_that_a_period_does_not_have_are_not_counted_on(tmp_pat
 
 def test_missing_is_a_value() -> None:
     table = survey(mode=pa.array([None if at % 7 == 0 else "car" for at in range(1500)], pa.string()))
-    assert levels(["mode"], table)[0] == [["car", "missing"], ["any"]]
+    assert levels(["mode"], table)[0] == [["car", "missing", "other"], ["any"]]
     release = cube(table, ["mode"])
     assert set(release.classes.attributes["mode"].tolist()) <= {"car", "missing", "any"}
     assert int(release.classes.trips.sum()) + release.suppressed.trips == 1500

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import h3
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -21,8 +24,7 @@ def many_values(path: Path, attributes: int, values: int) -> Path:
     two destinations and seven attributes of 512 values, all origins have the same number in 64 bits.
     """
     names = [f"a{at}" for at in range(attributes)]
-    trips = [(ORIGINS[0], DESTINATIONS[at % 2], [at] * attributes) for at in range(values)]
-    trips += [(ORIGINS[0], DESTINATIONS[1], [at] * attributes) for at in range(3) for _ in range(11)]
+    trips = [(ORIGINS[0], DESTINATIONS[at % 2], [at] * attributes) for at in range(values) for _ in range(11)]
     trips += [(origin, DESTINATIONS[0], [7] * attributes) for origin in ORIGINS for _ in range(FEW)]
     columns = {
         "start_lat": [origin[0] for origin, _, _ in trips],
@@ -37,18 +39,29 @@ def many_values(path: Path, attributes: int, values: int) -> Path:
 
 def overstated(trips: Path, release: Path) -> list[dict[str, object]]:
     """Return the rows of a release that list more trips than there are between their zones with their values."""
-    every, rows = parquet.read_table(trips).to_pylist(), parquet.read_table(release / "classes.parquet").to_pylist()
-    names = [name for name in rows[0] if name not in ("origin", "destination", "trips", "at_cap")]
+    every, rows = parquet.read_table(trips).to_pandas(), parquet.read_table(release / "classes.parquet").to_pandas()
+    every["trips"], names = 1, [name for name in every.columns if not name.endswith(("_lat", "_lon"))]
+    every = every.groupby([*every.columns[:4], *names[:-1]], as_index=False)["trips"].sum()
+    cells = {
+        zone: [
+            h3.latlng_to_cell(lat, lon, 10) for lat, lon in zip(every[f"{end}_lat"], every[f"{end}_lon"], strict=True)
+        ]
+        for zone, end in (("origin", "start"), ("destination", "end"))
+    }
 
-    def inside(trip: dict[str, float], row: dict[str, str]) -> bool:
-        places = all(
-            row[zone] == "world"
-            or h3.cell_to_parent(
-                h3.latlng_to_cell(trip[f"{end}_lat"], trip[f"{end}_lon"], 10), h3.get_resolution(row[zone])
-            )
-            == row[zone]
-            for zone, end in (("origin", "start"), ("destination", "end"))
-        )
-        return places and all(row[name] in ("any", trip[name]) for name in names)
+    @cache
+    def within(end: str, zone: str) -> npt.NDArray[np.bool_]:
+        return np.array([zone in ("world", h3.cell_to_parent(cell, _resolution(zone))) for cell in cells[end]])
 
-    return [row for row in rows if row["trips"] > sum(inside(trip, row) for trip in every)]
+    found = []
+    for row in rows.to_dict("records"):
+        inside = within("origin", row["origin"]) & within("destination", row["destination"])
+        for name in names[:-1]:
+            inside &= (row[name] == "any") | (every[name] == row[name]).to_numpy()
+        if row["trips"] > every["trips"][inside].sum():
+            found.append(row)
+    return found
+
+
+def _resolution(zone: str) -> int:
+    return 0 if zone == "world" else h3.get_resolution(zone)

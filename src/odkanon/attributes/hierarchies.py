@@ -105,11 +105,11 @@ def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = No
     named = frozenset(levels[0]) if spec.is_public else frozenset()
     impossible = _impossible_values(spec, levels)
     residual = [value for value in spare if value not in levels[0]]
-    levels = [[*level, *residual] for level in levels]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(
             f"{spec.text!r} has {len(levels[0]):,} values, more than a table can be published by; group them"
         )
+    levels = [[*level, *residual] for level in levels]
     tree = _observed_tree(levels, frozenset(residual) | impossible, occurring)
     axis = AttributeAxis(spec.name, tree, named, spec.text, spec.is_observed)
     return axis, find_nodes(tree, 0, labels).astype(np.int32)

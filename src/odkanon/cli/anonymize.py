@@ -44,7 +44,8 @@ class BudgetOf(StrEnum):
     --method NAME  One of {describe_methods()}
         [default: cascade; odkanon for what needs one zoning, such as segments, a budget or symmetry]
     --by NAME  Publish one table by this attribute, with as much detail as the rule allows: any column,
-        mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age.
+        mode:car=1+2,bus=3 (the rest is other), purpose:LOOKUP.csv, hour, hour:7-9,9-17, weekday, date or age; without
+        values that cannot occur, as in 'weekday without Saturday+Sunday'.
         Repeatable; for the cascade only.
     --force  Replace an earlier release in DIR.
     Method:
@@ -81,8 +82,8 @@ class BudgetOf(StrEnum):
         rule exists nor bound it to an interval narrower than k trips.
     give_up: --drop-order ORDER  With --by: the order in which detail is dropped, such as place:7,hour,mode,place.
         [default: places up to 36 km2, then the last --by first, then places]
-    --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70] No cube counts on
-        trips in the first and the last band.
+    --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70] In a cube, the
+        first and the last band may be known to be empty.
     Series of releases:
     --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
     zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.

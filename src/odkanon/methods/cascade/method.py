@@ -128,11 +128,11 @@ def without_rare_values(od: Matrix, rule: Rule) -> Matrix:
         residual = residual.lift(place, np.zeros(sizes[place], dtype=np.int64), 1)
     joined = []
     for at, axis in enumerate(od.axes, 2):
-        rare, alone = np.zeros(sizes[at], dtype=bool), residual
+        rare, by_value = np.zeros(sizes[at], dtype=bool), residual
         for other in [number for number in range(2, len(sizes)) if number != at and axis.observed]:
-            alone = alone.lift(other, np.zeros(sizes[other], dtype=np.int64), 1)
+            by_value = by_value.lift(other, np.zeros(sizes[other], dtype=np.int64), 1)
         if axis.observed:
-            groups = alone.at_least(0)
+            groups = by_value.at_least(0)
             rare[groups.codes[at][~rule.satisfied(groups)]] = True
             rare &= ~np.isin(axis.tree.leaves, (MISSING, OTHER))
         joined.append(join_rare_values(axis, rare) if rare.any() else (axis, np.arange(sizes[at], dtype=np.int32)))
