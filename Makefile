@@ -16,7 +16,7 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS='$(PIP_FIND_LINKS)') $(if $(PIP_INDEX
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow wheel-test cluster-test qgis qgis-test lint web-test docs notebooks mutants bench pictures clean
+.PHONY: help demo test test-slow wheel-test cluster-test transport-test data-test qgis qgis-test lint web-test docs notebooks mutants bench pictures clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,9 @@ qgis:  ## pack the QGIS plugin into build/odkanon_qgis.zip
 qgis-test: $(READY) $(PAGE)  ## run the plugin in a real QGIS, which is installed where there is none (Debian; minutes)
 	@command -v qgis_process > /dev/null || { apt-get update -qq && apt-get install -qq --no-install-recommends qgis python3-qgis; }
 	$(BIN)/python -m pytest tests/outside/qgis.py
+
+transport-test: $(READY) $(PAGE)  ## let ActivitySim and AequilibraE read matrices, in an environment of their own (minutes)
+	$(BIN)/python -m pytest tests/outside/transport.py
 
 cluster-test: $(READY) $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
 	$(BIN)/python -m pytest tests/outside/cluster.py

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -25,7 +24,7 @@ from odkanon.publish.export.flow_map import (
     write_skmob,
 )
 from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet
-from odkanon.publish.export.omx import encoded_ids, new_matrix, new_omx_file, write_omx
+from odkanon.publish.export.omx import new_matrix, new_omx_file, write_omx, zone_lookup
 from odkanon.publish.onto.apportionment import rows_at_once
 from odkanon.publish.onto.zone_matrix import MatrixMargins, ZoneMatrix, release_onto
 from odkanon.read.tables.geo_files import read_polygons
@@ -200,11 +199,8 @@ def export_release(
 
 def write_onto_omx(matrix: ZoneMatrix, path: Path) -> None:
     """Write a matrix on given zones as OMX."""
-    lookups: dict[str, Any] = {"id": encoded_ids(matrix.codes)}
-    if matrix.numbers is not None:
-        lookups["zone"] = matrix.numbers
     size = len(matrix.codes)
-    with new_omx_file(path, size, lookups) as file:
+    with new_omx_file(path, size, zone_lookup(matrix.codes, matrix.numbers)) as file:
         cores = {name: new_matrix(file, name, size, rows_at_once(size)) for name in matrix.names}
         for block in matrix.blocks():
             for name, values in block.values.items():

@@ -17,29 +17,39 @@ from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, is_valid_cell, str_to_cell
 
 _VERSION = b"0.2"
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 20
 
 
 def write_omx(release: SavedRelease, path: Path) -> None:
     """Write a release as OMX: square over the zones of both axes, with the matrices ``trips`` and ``weight``.
 
     A cube also has a matrix for each combination of attributes, such as ``trips mode=car hour=any``; they add up to
-    ``trips``. The lookup ``id`` has the ids of the zones; ``h3`` has H3 cells as 64-bit integers (0 for the world).
+    ``trips``. See `zone_lookup` for the numbers of the zones.
     """
     index = release.zone_index
-    lookups = {"id": encoded_ids(index.ids)}
-    cells = _cells(index.ids)
-    if cells is not None:
-        lookups["h3"] = cells
     cores = {measure: release.measure(measure) for measure in release.measures}
     for name, rows in _attribute_rows(release):
         cores |= {f"{measure} {name}": np.where(rows, release.measure(measure), 0) for measure in release.measures}
-    write_matrices(path, len(index.ids), (index.origin, index.destination), cores, lookups)
+    cells = _cells(index.ids)
+    lookup = zone_lookup(index.ids) if cells is None else {"h3": cells}
+    write_matrices(path, len(index.ids), (index.origin, index.destination), cores, lookup)
 
 
-def encoded_ids(ids: list[str]) -> npt.NDArray[Any]:
-    """Return ids of zones as the bytes of an OMX lookup."""
-    return np.char.encode(np.array(ids, dtype=np.str_), "utf-8")
+def zone_lookup(ids: list[str], numbers: Ints | None = None) -> dict[str, npt.NDArray[Any]]:
+    """Return the lookup of zones: ``zone`` with their codes as numbers if they have some, else ``id`` with their names.
+
+    There is never a second one: ActivitySim refuses files in which lookups differ. The world is 0, or -1 where a zone
+    has that number.
+    """
+    if numbers is None and all(_is_number(code) or code == "world" for code in ids):
+        world = -1 if "0" in ids else 0
+        numbers = np.array([world if code == "world" else int(code) for code in ids], dtype=np.int64)
+    return {"id": np.char.encode(np.array(ids, dtype=np.str_), "utf-8")} if numbers is None else {"zone": numbers}
+
+
+def _is_number(code: str) -> bool:
+    """Return whether a code is a whole number of 64 bits, written as such."""
+    return code.isascii() and code.isdigit() and len(code) < 19 and str(int(code)) == code
 
 
 def _attribute_rows(release: SavedRelease) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
@@ -82,7 +92,7 @@ def new_omx_file(path: Path, size: int, lookups: Mapping[str, npt.NDArray[Any]])
 
 def new_matrix(file: Any, name: str, size: int, rows: int) -> Any:
     """Return a new matrix, to be filled in blocks of rows; blocks that are left out are 0 and take no space."""
-    packed = {"chunks": (rows, size), "compression": "gzip", "compression_opts": 1}
+    packed = {"chunks": (rows, size), "compression": "gzip", "compression_opts": 1, "shuffle": True}
     return file["data"].create_dataset(name, shape=(size, size), dtype="f8", fillvalue=0, **packed)
 
 
