@@ -75,8 +75,7 @@ def cpc(reader: ReleaseReader, od: ODMatrix, about: Projection, km: float, shift
         areas.number(*od.destinations.centres)[od.flows.destination],
     )
     truth = csr_array((od.flows.trips.astype(float), ends), shape=(wide, wide))
-    shares = reader.node_shares(areas, 0), reader.node_shares(areas, 1)
-    estimate = reader._matrix(shares, reader.measures["trips"])
+    estimate = reader.expected(areas, areas)["trips"]
     return float(2 * truth.minimum(estimate).sum() / (truth.sum() + estimate.sum()))
 
 

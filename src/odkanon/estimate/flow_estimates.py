@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,9 +13,10 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints, spans
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import WITHIN, shortest_interval, variance
-from odkanon.estimate.flow_model import FlowModel, fit_flows
+from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitSettings, FlowModel, fit_flows
 from odkanon.estimate.place_tree import PlaceTree, SamplePoints, place_cells
 from odkanon.estimate.placed_shapes import place_shapes
+from odkanon.estimate.row_combinations import AttributeGroups, Where, matching_rows
 from odkanon.estimate.target_areas import Areas, ZoneFootprints
 from odkanon.model.axes import AXES
 from odkanon.model.measures import STANDARD_ERROR
@@ -23,6 +25,8 @@ from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.zone_nodes import cell_nodes
 
+DOUBT = 0.35
+"""Variance, per squared estimate beyond what is sure, of the share of a value within a group of values."""
 LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
@@ -62,6 +66,31 @@ class FlowEstimates:
 
 
 @dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """What a question counts.
+
+    Attributes
+    ----------
+    parts : array of int
+        Combinations of attributes.
+    weights : array of float
+        For each of them the share that counts: below 1 where values are grouped.
+    certain, possible : array of float
+        The trips of each row that certainly count, and those that may.
+    """
+
+    parts: Ints
+    weights: Floats
+    certain: Floats
+    possible: Floats
+
+    @property
+    def doubt(self) -> float:
+        """Variance, per squared estimate beyond what is sure, of shares that no row states."""
+        return DOUBT if (self.weights < 1).any() else 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class ReleaseReader:
     """A saved release with the model fitted to its rows.
 
@@ -75,10 +104,10 @@ class ReleaseReader:
         Published trips and, where known, weight of each row.
     unlisted : int or None
         The most trips that the release may leave out; None if unknown.
-    certain, possible : array of float, optional
-        How many of the trips of each row are sure to be of the kind asked for, and how many can be; by default all.
-    doubt : float
-        Variance, per squared estimate beyond what is sure, of how many of the others are of that kind.
+    saved : SavedRelease
+        The release, with its rows in the order of the model.
+    groups : AttributeGroups
+        The values of its attributes as the model distinguishes them.
     standard_error : array of float or None
         Of each row, where noise was added, so that rows bound nothing.
     """
@@ -87,9 +116,8 @@ class ReleaseReader:
     footprints: tuple[ZoneFootprints, ZoneFootprints]
     measures: dict[str, Floats]
     unlisted: int | None
-    certain: Floats | None = None
-    possible: Floats | None = None
-    doubt: float = 0.0
+    saved: SavedRelease
+    groups: AttributeGroups
     standard_error: Floats | None = None
 
     @property
@@ -97,66 +125,117 @@ class ReleaseReader:
         """Places."""
         return self.model.tree
 
-    @cached_property
-    def _blocks(self) -> dict[str, Any]:
-        """For both ends the nodes of blocks, those beside them as numbers after all nodes; and the trips of each."""
-        blocks, model, nodes = self.model.blocks, self.model, int(self.tree.offsets[-1])
-        used = np.flatnonzero((blocks.row >= 0) & (model.share > 0))
-        ends = []
-        for zones, of_row, block, beside in (
-            (model.zones[0], model.rows[0], blocks.origin, blocks.beside_origin),
-            (model.zones[1], model.rows[1], blocks.destination, blocks.beside_destination),
-        ):
-            zone = of_row[blocks.beside_row]
-            ends.append(np.concatenate([block[used], np.where(zones.inside_place[zone], nodes + zone, beside)]))
-        row = np.concatenate([blocks.row[used], blocks.beside_row])
-        return {"ends": ends, "row": row, "share": np.concatenate([model.share[used], model.beside_share])}
+    def select(self, where: Where) -> SelectedRows:
+        """Return what counts of a release by attributes; see `odkanon.view_release` for filters."""
+        trips = self.measures["trips"]
+        if where is None:
+            parts = np.arange(len(self.model.blocks.row))
+            return SelectedRows(parts, np.ones(len(parts)), trips, trips)
+        certain, possible = matching_rows(self.saved, where)
+        weights = self.groups.matching(where, self.saved)
+        parts = np.flatnonzero(weights > 0)
+        return SelectedRows(parts, weights[parts], trips * certain, trips * possible)
 
-    def node_shares(self, areas: Areas, axis: int) -> Any:
+    @cached_property
+    def _parts(self) -> list[_Entries]:
+        """For each combination, where the trips of which row are."""
+        blocks, model, nodes = self.model.blocks, self.model, int(self.tree.offsets[-1])
+        parts = []
+        for part, (row, share) in enumerate(zip(blocks.row, model.share, strict=True)):
+            used, beside = np.flatnonzero((row >= 0) & (share > 0)), np.flatnonzero(blocks.beside_part == part)
+            ends = []
+            for zones, of_row, block, other in (
+                (model.zones[0], model.rows[0], blocks.origin, blocks.beside_origin[beside]),
+                (model.zones[1], model.rows[1], blocks.destination, blocks.beside_destination[beside]),
+            ):
+                zone = of_row[blocks.beside_row[beside]]
+                ends.append(np.concatenate([block[used], np.where(zones.inside_place[zone], nodes + zone, other)]))
+            rows = np.concatenate([row[used], blocks.beside_row[beside]])
+            shares = np.concatenate([share[used], model.beside_share[beside]])
+            parts.append(_Entries(ends[0], ends[1], rows, shares))
+        return parts
+
+    def point_shares(self, areas: Areas) -> tuple[Any, Any]:
+        """Return the share of each place in each area, and that of each zone of the axes inside a place."""
+        return (
+            _point_shares(self.tree.points, areas, len(self.tree)),
+            [_point_shares(zones.points, areas, len(zones.level)) for zones in self.model.zones],
+        )
+
+    def node_shares(self, points: tuple[Any, Any], axis: int, part: int = 0) -> Any:
         """Return the share of each node (then of each zone inside a place) in each area, as a sparse matrix."""
         from scipy.sparse import csr_array, vstack
 
-        tree, zones = self.tree, self.model.zones[axis]
-        attraction = (self.model.rates.origin, self.model.rates.destination)[axis]
-        places = _point_shares(tree.points, areas, len(tree))
+        tree = self.tree
+        attraction = (self.model.rates.origin, self.model.rates.destination)[axis][part]
         count = tree.end - tree.first
         total = tree.sums(attraction)
         node, place = np.repeat(np.arange(len(count)), count), spans(tree.first, tree.end)
         even = total[node] <= 0
-        part = np.where(even, 1 / count[node], attraction[place] / np.where(even, 1.0, total[node]))
-        of_nodes = csr_array((part, (node, place)), shape=(len(count), len(tree))) @ places
-        return vstack([of_nodes, _point_shares(zones.points, areas, len(zones.level))]).tocsr()
+        weight = np.where(even, 1 / count[node], attraction[place] / np.where(even, 1.0, total[node]))
+        of_nodes = csr_array((weight, (node, place)), shape=(len(count), len(tree))) @ points[0]
+        return vstack([of_nodes, points[1][axis]]).tocsr()
 
-    def between(self, origins: Areas, destinations: Areas, *, least: float = LEAST) -> FlowEstimates:
+    def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
+        """Return the expected trips and weight between areas as sparse matrices, without bounds."""
+        return self._expected(self._ends(origins, destinations, self.select(where)))
+
+    def _ends(self, origins: Areas, destinations: Areas, chosen: SelectedRows) -> list[_End]:
+        """Return for each combination its entries, and the shares of nodes in the areas of both ends."""
+        points = self.point_shares(origins)
+        others = points if destinations is origins else self.point_shares(destinations)
+        return [
+            (self._parts[part].times(weight), self.node_shares(points, 0, part), self.node_shares(others, 1, part))
+            for part, weight in zip(chosen.parts.tolist(), chosen.weights.tolist(), strict=True)
+        ]
+
+    def _expected(self, ends: Sequence[_End]) -> dict[str, Any]:
+        from scipy.sparse import csr_array
+
+        found: dict[str, Any] = {}
+        for entries, start, end in ends:
+            for name, mass in self.measures.items():
+                values = mass[entries.row] * entries.share, (entries.origin, entries.destination)
+                flow = csr_array(values, shape=(start.shape[0], end.shape[0]))
+                between = start.T.tocsr() @ (flow @ end)
+                found[name] = between if name not in found else found[name] + between
+        return {name: matrix.tocsr() for name, matrix in found.items()}
+
+    def between(
+        self, origins: Areas, destinations: Areas, *, where: Where = None, least: float = LEAST
+    ) -> FlowEstimates:
         """Return the estimated flows between areas, with bounds and intervals.
 
         Parameters
         ----------
         origins, destinations : Areas
             Where flows start and end.
+        where : str, optional
+            Of a release by attributes, what to count; see `odkanon.view_release`.
         least : float
             Smaller estimates are left out unless some trips are sure.
         """
-        shares = self.node_shares(origins, 0), self.node_shares(destinations, 1)
+        chosen = self.select(where)
+        ends = self._ends(origins, destinations, chosen)
         relations = [
             areas.relation(zones) for areas, zones in zip((origins, destinations), self.footprints, strict=True)
         ]
-        matrices = {name: self._matrix(shares, mass) for name, mass in self.measures.items()}
-        divided = self._divided(shares)
-        noise = self._noise(shares)
-        wide = shares[1].shape[1]
-        step = max(_PAIRS_AT_ONCE // wide, 1)
+        matrices = self._expected(ends)
+        row_shares = self._row_shares(ends, (len(origins.ids), len(destinations.ids)))
+        divided, noise = self._divided(row_shares), self._noise(row_shares)
+        wide = len(destinations.ids)
+        step = max(_PAIRS_AT_ONCE // max(wide, 1), 1)
         parts = []
-        for first in range(0, shares[0].shape[1], step):
-            some = slice(first, min(first + step, shares[0].shape[1]))
+        for first in range(0, len(origins.ids), step):
+            some = slice(first, min(first + step, len(origins.ids)))
             found = {name: matrix[some].toarray() for name, matrix in matrices.items()}
             low, high = (
-                self._between_zones(relations[0][at], relations[1][at], some, mass)
-                for at, mass in enumerate((self.certain, self.possible))
+                self._between_zones(relations[0][at], relations[1][at], some, trips)
+                for at, trips in enumerate((chosen.certain, chosen.possible))
             )
             if noise is not None:
                 low, high = np.zeros_like(low), np.full_like(high, np.inf)
-            estimate = np.clip(found["trips"], low, high + (self.unlisted or 0))
+            estimate = np.clip(found["trips"] if found else 0.0, low, high + (self.unlisted or 0))
             origin, destination = np.nonzero((estimate >= least) | (low > 0))
             parts.append(
                 {
@@ -171,9 +250,10 @@ class ReleaseReader:
                 }
             )
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return FlowEstimates(self._table(columns, origins, destinations), float(self.measures["trips"].sum()))
+        total = float(self.measures["trips"].sum()) if where is None else _total(self.measures["trips"], ends)
+        return FlowEstimates(self._table(columns, origins, destinations, chosen.doubt), total)
 
-    def _table(self, columns: dict[str, Any], origins: Areas, destinations: Areas) -> pa.Table:
+    def _table(self, columns: dict[str, Any], origins: Areas, destinations: Areas, doubt: float) -> pa.Table:
         trips, low, high = (np.round(columns[name], DIGITS) for name in ("trips", "low", "high"))
         names = np.array(origins.ids, dtype=object), np.array(destinations.ids, dtype=object)
         ends = names[0][columns["origin"]], names[1][columns["destination"]]
@@ -182,7 +262,7 @@ class ReleaseReader:
         )
         if "noise" in columns:
             spread = spread + np.round(columns["noise"], DIGITS)
-        below, above = shortest_interval(trips - low, spread + self.doubt * (trips - low) ** 2)
+        below, above = shortest_interval(trips - low, spread + doubt * (trips - low) ** 2)
         most = high if self.unlisted is None else high + self.unlisted
         certain = trips - low <= 0.5e-6
         interval = [np.where(certain & (high == low), low, np.clip(low + side, low, most)) for side in (below, above)]
@@ -202,65 +282,86 @@ class ReleaseReader:
             arrays["weight"] = np.array([float(f"{value:.4g}") for value in columns["weight"].tolist()])
         return pa.table(arrays).sort_by([(axis, "ascending") for axis in AXES])
 
-    def _row_shares(self, shares: tuple[Any, Any]) -> list[Any]:
-        """Return the share of each row that starts, and that ends, in each area."""
+    def _between_zones(self, origin: Any, destination: Any, some: slice, trips: Floats) -> Floats:
+        """Return the trips of rows whose zones are both related to the areas."""
         from scipy.sparse import csr_array
 
-        blocks, rows = self._blocks, len(self.measures["trips"])
-        ends = []
-        for nodes, part in zip(blocks["ends"], shares, strict=True):
-            of_row = csr_array((blocks["share"], (blocks["row"], nodes)), shape=(rows, part.shape[0])) @ part
-            ends.append(of_row.tocsr())
-        return ends
+        flow = csr_array((trips, self.model.rows), shape=(origin.shape[0], destination.shape[0]))
+        found: Floats = (origin[:, some].T.tocsr() @ flow @ destination).toarray()
+        return found
+
+    def _row_shares(self, ends: Sequence[_End], shape: tuple[int, int]) -> tuple[Any, Any]:
+        """Return the share of each row that starts in each area, and that ends there, both for what is counted."""
+        from scipy.sparse import csr_array
+
+        rows = len(self.measures["trips"])
+        start, end = csr_array((rows, shape[0])), csr_array((rows, shape[1]))
+        counted = np.zeros(rows)
+        for entries, of_origin, of_destination in ends:
+            counted += np.bincount(entries.row, entries.share, rows)
+            start = start + entries.of_rows(entries.origin, rows, of_origin) @ of_origin
+            end = end + entries.of_rows(entries.destination, rows, of_destination) @ of_destination
+        counted = np.round(counted, DIGITS)
+        scale = np.divide(1.0, counted, out=np.zeros(rows), where=counted > 0)[:, None]
+        return start.tocsr(), end.multiply(scale).tocsr()
 
     def _noise(self, shares: tuple[Any, Any]) -> Any:
         """Return a function that sums the variances of rows, weighted by their shares in pairs of areas squared."""
         if self.standard_error is None:
             return None
-        ends, variance = self._row_shares(shares), self.standard_error**2
+        variance = self.standard_error**2
 
         def between(some: slice, origin: Ints, destination: Ints) -> Floats:
-            start = ends[0][:, some].power(2).multiply(variance[:, None]).tocsr()
-            found: Floats = (start.T.tocsr() @ ends[1].power(2)).toarray()[origin, destination]
+            start = shares[0][:, some].power(2).multiply(variance[:, None]).tocsr()
+            found: Floats = (start.T.tocsr() @ shares[1].power(2)).toarray()[origin, destination]
             return found
 
         return between
-
-    def _matrix(self, shares: tuple[Any, Any], mass: Floats) -> Any:
-        """Return what flows between areas, as a sparse matrix."""
-        from scipy.sparse import csr_array
-
-        blocks = self._blocks
-        flow = csr_array(
-            (mass[blocks["row"]] * blocks["share"], tuple(blocks["ends"])),
-            shape=(shares[0].shape[0], shares[1].shape[0]),
-        )
-        return (shares[0].T.tocsr() @ (flow @ shares[1])).tocsr()
-
-    def _between_zones(self, origin: Any, destination: Any, some: slice, mass: Floats | None) -> Floats:
-        """Return the trips of rows whose zones are both related to the areas; of the kind asked for, if any."""
-        from scipy.sparse import csr_array
-
-        own = self.measures["trips"] if mass is None else mass
-        trips = csr_array((own, self.model.rows), shape=(origin.shape[0], destination.shape[0]))
-        found: Floats = (origin[:, some].T.tocsr() @ trips @ destination).toarray()
-        return found
 
     def _divided(self, shares: tuple[Any, Any]) -> Any:
         """Return a function that sums, over rows, the squares of ``n p (1 - p)`` for pairs of areas.
 
-        The share p of a row is taken as the product of its shares in the two areas.
+        The share p of a row is taken as the product of its shares in the two areas and in the counted combinations.
         """
-        ends, squared = self._row_shares(shares), self.measures["trips"] ** 2
+        (start, end), squared = shares, self.measures["trips"] ** 2
 
         def between(some: slice, origin: Ints, destination: Ints) -> Floats:
             found = np.zeros(len(origin))
             for power, factor in ((2, 1.0), (3, -2.0), (4, 1.0)):
-                start = ends[0][:, some].power(power).multiply(squared[:, None]).tocsr()
-                found += factor * (start.T.tocsr() @ ends[1].power(power)).toarray()[origin, destination]
+                part = start[:, some].power(power).multiply(squared[:, None]).tocsr()
+                found += factor * (part.T.tocsr() @ end.power(power)).toarray()[origin, destination]
             return found
 
         return between
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Where the trips of which row are: nodes of both ends (zones inside a place after all nodes), and shares."""
+
+    origin: Ints
+    destination: Ints
+    row: Ints
+    share: Floats
+
+    def times(self, weight: float) -> _Entries:
+        """Return a share of all trips."""
+        return replace(self, share=self.share * weight)
+
+    def of_rows(self, nodes: Ints, rows: int, shares: Any) -> Any:
+        """Return the share of each row that each node of an end has."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.share, (self.row, nodes)), shape=(rows, shares.shape[0]))
+
+
+_End = tuple[_Entries, Any, Any]
+"""Entries, and the shares of their nodes in the areas of both ends."""
+
+
+def _total(trips: Floats, ends: Sequence[_End]) -> float:
+    """Return the estimated trips of all places."""
+    return sum(float((trips[entries.row] * entries.share).sum()) for entries, _, _ in ends)
 
 
 def _point_shares(points: SamplePoints, areas: Areas, owners: int) -> Any:
@@ -286,19 +387,27 @@ def can_estimate(saved: SavedRelease) -> bool:
     )
 
 
-def read_flows(saved: SavedRelease) -> ReleaseReader:
+def read_flows(saved: SavedRelease, where: Where = None) -> ReleaseReader:
     """Fit the model to a saved release.
+
+    Parameters
+    ----------
+    saved : SavedRelease
+        The release.
+    where : str, optional
+        Of a release by attributes, the filter that is going to be used; without it the fit is rougher, and
+        values may be grouped.
 
     Raises
     ------
     InputError
         If the release has no rows, or the location of its zones is unknown.
     """
-    saved = saved.without_attributes()
-    order = np.lexsort([np.array(saved.table.column(axis).to_pylist(), dtype=np.str_) for axis in reversed(AXES)])
-    saved = replace(saved, table=saved.table.take(pa.array(order)))
     if not len(saved.table):
         raise InputError(f"the release {saved.name} has no rows, so there is nothing to estimate")
+    saved.require_flows("an estimate")
+    settings = FitSettings() if not saved.axes else ROUGH if where is None else BY_ATTRIBUTES
+    saved, groups, combinations = _in_order(saved, where)
     names, rows = [], []
     for axis in AXES:
         ids, number = np.unique(np.array(saved.table.column(axis).to_pylist(), dtype=np.str_), return_inverse=True)
@@ -324,6 +433,27 @@ def read_flows(saved: SavedRelease) -> ReleaseReader:
     )
     measures = {name: saved.measure(name) for name in saved.measures}
     unlisted = saved.manifest.get("unlisted", {}).get("at_most_trips")
-    model = fit_flows(tree, (zones[0], zones[1]), (rows[0], rows[1]), measures["trips"])
+    model = fit_flows(tree, (zones[0], zones[1]), (rows[0], rows[1]), measures["trips"], combinations, settings)
     noise = np.asarray(saved.table.column(STANDARD_ERROR).to_numpy()) if saved.is_noisy else None
-    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted, standard_error=noise)
+    return ReleaseReader(model, (footprints[0], footprints[1]), measures, unlisted, saved, groups, noise)
+
+
+def _most_unlisted(saved: SavedRelease) -> int:
+    """Return the most trips of a group that a nested release does not list for being too small; 0 if unknown."""
+    rule = saved.manifest.get("rule", {})
+    thresholds = [int(rule[name]) for name in ("trips", "persons", "households") if name in rule]
+    return max(thresholds) - 1 if thresholds and "weight" not in rule else 0
+
+
+def _in_order(saved: SavedRelease, where: Where) -> tuple[SavedRelease, AttributeGroups, Combinations]:
+    """Return a release with its rows in a fixed order: of those between the same zones, the finest first."""
+    groups = AttributeGroups.of_release(saved, where)
+    columns = {name: np.array(saved.table.column(name).to_pylist(), dtype=np.str_) for name in (*AXES, *groups.levels)}
+    labels = {name: columns[name] for name in groups.levels}
+    combinations = (
+        groups.combinations(labels, _most_unlisted(saved)) if labels else Combinations.single(len(saved.table))
+    )
+    width = combinations.covers.sum(axis=1)
+    order = np.lexsort([*reversed(labels.values()), width, columns["destination"], columns["origin"]])
+    covers = combinations.covers[order]
+    return replace(saved, table=saved.table.take(pa.array(order))), groups, replace(combinations, covers=covers)

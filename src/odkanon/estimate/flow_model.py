@@ -3,7 +3,8 @@
 The rate between two places is ``a(o) b(d) f(distance)``, mixed with the estimated flow the other way, since people
 return. Each round allocates the trips of every row to the pairs of places whose finest row it is, in proportion to the
 rate, and fits `a`, `b` and `f` to what was allocated: the EM algorithm of Dempster, Laird and Rubin (1977) with a
-doubly constrained gravity model (Wilson 1971), whose margins are adjusted as by Furness (1965).
+doubly constrained gravity model (Wilson 1971), whose margins are adjusted as by Furness (1965). In a release by
+attributes each combination of values has rates of its own, whose margins are shrunk towards those of the surroundings.
 """
 
 from __future__ import annotations
@@ -13,32 +14,93 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.estimate.place_tree import PlacedZones, PlaceTree
 from odkanon.estimate.row_blocks import RowBlocks, divide_into_blocks
 from odkanon.zoning.cells import Floats
 
 DISTANCES_KM = np.array([0, 0.3, 1.2, 2, 3, 4, 5.5, 7, 9, 11, 14, 17, 21, 26, 32, 40, 60])
 """Lower limits of the classes of distance."""
-ROUNDS = 12
-"""Rounds of the EM algorithm; more fit the rows better, and flows between places worse."""
 _FURNESS_ROUNDS = 2
-PULL = (0.01, 0.05, 0.05)
-"""How far margins are pulled towards their means: of all places, of the parent, of the grandparent."""
 RETURN_SHARE = 0.75
 """Weight of the flow the other way in the final rate."""
 _RETURN_ROUNDS = 4
+SHRINKAGE = 40.0
+"""Trips from the surroundings that the shares of combinations of attributes in a place are mixed with."""
 _SMALLEST = 1e-12
 """Least rate of a class of distance, relative to the largest."""
 
 
+@dataclass(frozen=True)
+class FitSettings:
+    """How thoroughly a model is fitted.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds of the EM algorithm; more fit the rows better, and flows between places worse.
+    nearness : float
+        Blocks are divided down to single places where their distance is less than this times the sum of their radii.
+    pull : tuple of float
+        How far margins are pulled towards their means: of all places, of the parent, of the grandparent.
+    limit_rounds : int
+        Rounds in which trips are moved out of boxes that would have been listed if they had so many.
+    """
+
+    rounds: int = 12
+    nearness: float = 1.5
+    pull: tuple[float, float, float] = (0.01, 0.05, 0.05)
+    limit_rounds: int = 0
+
+
+BY_ATTRIBUTES = FitSettings(18, 1.1, (0.01, 0.02, 0.02), 3)
+"""For questions about attributes."""
+ROUGH = FitSettings(10, 0.8)
+"""For the totals of a release by attributes, and where places and combinations are many."""
+MOST_ENTRIES = 200_000
+"""Places times combinations of attributes up to which questions about attributes are answered thoroughly."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """A fitted gravity model: attraction of places as origins and destinations, and decay by class of distance."""
+    """A fitted gravity model; the first axis of each array is the combination of attributes.
+
+    Attributes
+    ----------
+    origin, destination : array of float
+        Attraction of places as origins and destinations.
+    decay : array of float
+        Decay by class of distance.
+    """
 
     origin: Floats
     destination: Floats
     decay: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """The combinations of attributes whose rates differ; a single one where nothing is published by attributes.
+
+    Attributes
+    ----------
+    covers : array of bool, shape (rows, combinations)
+        Which combinations each row counts; of rows between the same zones, those that cover fewest come first.
+    back : array of int
+        For each combination the group that its return trips are in: the same values at any time.
+    most : int
+        The most trips of a group of combinations between two zones for which a row could have been listed, but was not;
+        0 if unknown.
+    """
+
+    covers: Bools
+    back: Ints
+    most: int = 0
+
+    @classmethod
+    def single(cls, rows: int) -> Combinations:
+        """Return one combination."""
+        return cls(np.ones((rows, 1), dtype=bool), np.zeros(1, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +119,10 @@ class FlowModel:
         All pairs of places.
     rates : Rates
         The fitted model, by which a block is divided among its places.
-    share, beside_share : array of float
-        The share of its row that each block has; those of a row add up to 1.
+    share : array of float, shape (combinations, blocks)
+        The share of its row that each block has; those of a row add up to 1, with those beside blocks.
+    beside_share : array of float
+        The same for pairs beside them.
     """
 
     tree: PlaceTree
@@ -69,16 +133,14 @@ class FlowModel:
     share: Floats
     beside_share: Floats
 
-    def allocate(self, mass: Floats) -> tuple[Floats, Floats]:
-        """Return the part of a mass of rows that each block has, and each pair beside them."""
-        blocks = self.blocks
-        return np.where(blocks.row >= 0, mass[blocks.row] * self.share, 0.0), mass[
-            blocks.beside_row
-        ] * self.beside_share
-
 
 def fit_flows(
-    tree: PlaceTree, zones: tuple[PlacedZones, PlacedZones], rows: tuple[Ints, Ints], trips: Floats
+    tree: PlaceTree,
+    zones: tuple[PlacedZones, PlacedZones],
+    rows: tuple[Ints, Ints],
+    trips: Floats,
+    combinations: Combinations | None = None,
+    settings: FitSettings = FitSettings(),
 ) -> FlowModel:
     """Fit the model to rows with a number of trips.
 
@@ -88,12 +150,16 @@ def fit_flows(
     >>> from odkanon.zoning.zone_nodes import cell_nodes
     >>> names = ["881fb46625fffff", "881fb46627fffff"]
     >>> tree, placed = place_cells([cell_nodes(names), cell_nodes(names)])
-    >>> model = fit_flows(tree, (placed[0], placed[1]), (np.array([0, 1]), np.array([1, 1])), np.array([30.0, 12.0]))
-    >>> float(model.allocate(np.array([30.0, 12.0]))[0].sum())
-    42.0
+    >>> trips = np.array([30.0, 12.0])
+    >>> model = fit_flows(tree, (placed[0], placed[1]), (np.array([0, 1]), np.array([1, 1])), trips)
+    >>> np.bincount(model.blocks.row[model.share > 0], model.share[model.share > 0]).tolist()
+    [1.0, 1.0]
     """
-    blocks = divide_into_blocks(tree, zones, rows)
-    fit = _Fit(tree, blocks, trips)
+    combinations = Combinations.single(len(trips)) if combinations is None else combinations
+    if len(tree) * combinations.covers.shape[1] > MOST_ENTRIES and combinations.covers.shape[1] > 1:
+        settings = ROUGH
+    blocks = divide_into_blocks(tree, zones, rows, combinations.covers, settings.nearness)
+    fit = _Fit(tree, zones, rows, blocks, trips, combinations, settings)
     rates = fit.run()
     return FlowModel(tree, zones, rows, blocks, rates, *fit.with_returns(rates))
 
@@ -103,8 +169,12 @@ class _Fit:
     """The EM algorithm on blocks."""
 
     tree: PlaceTree
+    zones: tuple[PlacedZones, PlacedZones]
+    rows: tuple[Ints, Ints]
     blocks: RowBlocks
     trips: Floats
+    combinations: Combinations
+    settings: FitSettings
 
     @cached_property
     def _classes(self) -> tuple[Ints, Ints]:
@@ -119,49 +189,104 @@ class _Fit:
         distance = np.round(self.tree.distance(origin, destination), 6)
         return np.searchsorted(DISTANCES_KM, distance, side="right").astype(np.int64) - 1
 
+    @cached_property
+    def _used(self) -> Ints:
+        """The entries of all combinations and blocks, in one numbering, that have a row."""
+        return np.flatnonzero(self.blocks.row.ravel() >= 0)
+
     def run(self) -> Rates:
         """Return the fitted rates."""
-        places, width = len(self.tree), len(DISTANCES_KM)
-        rates = Rates(np.full(places, 1 / places), np.full(places, 1 / places), np.ones(width))
-        for _ in range(ROUNDS):
+        parts, places, width = len(self.blocks.row), len(self.tree), len(DISTANCES_KM)
+        even = np.full((parts, places), 1 / places)
+        rates = Rates(even, even, np.ones((parts, width)))
+        for _ in range(self.settings.rounds):
             rates = self._adjusted(rates, *self._expected(rates))
         return rates
 
     def _rate(self, rates: Rates) -> tuple[Floats, Floats]:
-        """Return the rate of each block and of each pair beside them."""
+        """Return the rate of each combination and block, and of each pair beside them."""
         start, end = self.tree.sums(rates.origin), self.tree.sums(rates.destination)
-        blocks, (classes, beside) = self.blocks, self._classes
+        blocks, (classes, beside), part = self.blocks, self._classes, self.blocks.beside_part
         return (
-            start[blocks.origin] * end[blocks.destination] * rates.decay[classes],
-            start[blocks.beside_origin] * end[blocks.beside_destination] * rates.decay[beside],
+            start[:, blocks.origin] * end[:, blocks.destination] * rates.decay[:, classes],
+            start[part, blocks.beside_origin] * end[part, blocks.beside_destination] * rates.decay[part, beside],
         )
+
+    @cached_property
+    def _limits(self) -> list[tuple[Ints, Ints, Floats]]:
+        """The most trips that coarser rows can have where a row by more attributes would have been listed.
+
+        For each number of combinations that rows cover: entries of coarser rows, the box of each, and its most trips.
+        """
+        found: list[tuple[Ints, Ints, Floats]] = []
+        if not self.combinations.most or not self.settings.limit_rounds:
+            return found
+        tree, blocks, covers = self.tree, self.blocks, self.combinations.covers
+        width = covers.sum(axis=1)
+        flat = self._used
+        row, (part, block) = blocks.row.ravel()[flat], np.divmod(flat, blocks.row.shape[1])
+        for size in np.unique(width)[:-1].tolist():
+            same = np.flatnonzero(width == size)
+            group = np.where(covers[same].any(axis=0), covers[same].argmax(axis=0), -1)
+            coarser = np.flatnonzero((width[row] > size) & (group[part] >= 0))
+            key, boxes = group[part[coarser]], np.ones(len(coarser))
+            for nodes, zones, ends in zip((blocks.origin, blocks.destination), self.zones, self.rows, strict=True):
+                level = tree.levels[int(zones.level[ends[same]].min())]
+                first, last = (level[side[nodes[block[coarser]]]] for side in (tree.first, tree.end - 1))
+                key, boxes = key * (int(level[-1]) + 1) + first, boxes * (last - first + 1)
+            distinct, box = np.unique(key, return_inverse=True)
+            most = np.zeros(len(distinct))
+            most[box] = boxes * self.combinations.most
+            found.append((flat[coarser], box, most))
+        return found
+
+    def _limited(self, rate: Floats, beside: Floats) -> tuple[Floats, Floats]:
+        """Return shares of which none gives a box more trips than an unlisted one can have, but for rounding."""
+        rate = rate.copy()
+        share, other = self._shares(rate, beside)
+        for _ in range(self.settings.limit_rounds if self._limits else 0):
+            trips = self._allocated(share, other)[0].ravel()
+            for entry, box, most in self._limits:
+                total = _sums(box, trips[entry], len(most))
+                rate.ravel()[entry] *= np.minimum(_ratio(most, total), 1.0)[box]
+            share, other = self._shares(rate, beside)
+        return share, other
 
     def _shares(self, rate: Floats, beside: Floats) -> tuple[Floats, Floats]:
         """Return the share of its row that each block has, in proportion to its rate."""
-        blocks, rows = self.blocks, len(self.trips)
-        used = np.flatnonzero(blocks.row >= 0)
+        blocks, rows, used = self.blocks, len(self.trips), self._used
+        row, own = blocks.row.ravel()[used], rate.ravel()[used]
         while True:
-            total = _sums(blocks.row[used], rate[used], rows) + _sums(blocks.beside_row, beside, rows)
+            total = _sums(row, own, rows) + _sums(blocks.beside_row, beside, rows)
             empty = total <= 0
             if not empty.any():
                 break
-            rate, beside = np.where(empty[blocks.row], 1.0, rate), np.where(empty[blocks.beside_row], 1.0, beside)
-        share = np.zeros(len(rate))
-        share[used] = rate[used] / total[blocks.row[used]]
-        return share, beside / total[blocks.beside_row]
+            own, beside = np.where(empty[row], 1.0, own), np.where(empty[blocks.beside_row], 1.0, beside)
+        share = np.zeros(rate.size)
+        share[used] = own / total[row]
+        return share.reshape(rate.shape), beside / total[blocks.beside_row]
+
+    def _allocated(self, share: Floats, beside: Floats) -> tuple[Floats, Floats]:
+        """Return the trips of blocks and of pairs beside them."""
+        blocks = self.blocks
+        return np.where(blocks.row >= 0, self.trips[blocks.row] * share, 0.0), self.trips[blocks.beside_row] * beside
 
     def _expected(self, rates: Rates) -> tuple[Floats, Floats, Floats]:
         """Return the trips that start and end in each place, and those of each class of distance."""
-        blocks, (classes, beside_classes) = self.blocks, self._classes
-        share, beside = self._shares(*self._rate(rates))
-        trips = np.where(blocks.row >= 0, self.trips[blocks.row] * share, 0.0)
-        beside = self.trips[blocks.beside_row] * beside
-        decay = _sums(classes, trips, len(DISTANCES_KM)) + _sums(beside_classes, beside, len(DISTANCES_KM))
+        blocks, (classes, beside_classes), part = self.blocks, self._classes, self.blocks.beside_part
+        trips, beside = self._allocated(*self._limited(*self._rate(rates)))
+        parts, nodes, width = len(trips), int(self.tree.offsets[-1]), len(DISTANCES_KM)
+        decay = _sums_by_part(classes, trips, width)
+        decay += _sums(part * width + beside_classes, beside, parts * width).reshape(parts, width)
         ends = [
-            self._to_places(attraction, _sums(nodes, trips, size) + _sums(others, beside, size))
-            for attraction, nodes, others, size in (
-                (rates.origin, blocks.origin, blocks.beside_origin, self.tree.offsets[-1]),
-                (rates.destination, blocks.destination, blocks.beside_destination, self.tree.offsets[-1]),
+            self._to_places(
+                attraction,
+                _sums_by_part(inside, trips, nodes)
+                + _sums(part * nodes + other, beside, parts * nodes).reshape(parts, nodes),
+            )
+            for attraction, inside, other in (
+                (rates.origin, blocks.origin, blocks.beside_origin),
+                (rates.destination, blocks.destination, blocks.beside_destination),
             )
         ]
         return ends[0], ends[1], decay
@@ -169,45 +294,65 @@ class _Fit:
     def _to_places(self, attraction: Floats, trips: Floats) -> Floats:
         """Divide the trips of nodes among their places, and pull the result a little towards means."""
         found: Floats = attraction * self.tree.push_down(_ratio(trips, self.tree.sums(attraction)))
-        pulled: Floats = (1 - sum(PULL)) * found + PULL[0] * float(found.mean())
-        for pull, level in zip(PULL[1:], (self.tree.levels[-2:-1], self.tree.levels[-3:-2]), strict=True):
-            node = level[0] if level else np.zeros(len(found), dtype=np.int64)
-            pulled += pull * (np.bincount(node, found) / np.bincount(node))[node]
-        return pulled
+        strength = self.settings.pull
+        pulled: Floats = (1 - sum(strength)) * found + strength[0] * found.mean(axis=1, keepdims=True)
+        for pull, level in zip(strength[1:], (self.tree.levels[-2:-1], self.tree.levels[-3:-2]), strict=True):
+            node = level[0] if level else np.zeros(found.shape[1], dtype=np.int64)
+            pulled += pull * (_sums_by_part(node, found, int(node[-1]) + 1) / np.bincount(node))[:, node]
+        return pulled if len(pulled) == 1 else self._shrunk(pulled)
+
+    def _shrunk(self, trips: Floats) -> Floats:
+        """Mix the shares of combinations in each place with those of its region, and these with those of all."""
+        level = self.tree.levels[-3:-2]
+        region = level[0] if level else np.zeros(trips.shape[1], dtype=np.int64)
+        around = _sums_by_part(region, trips, int(region[-1]) + 1)
+        of_all = trips.sum(axis=1, keepdims=True) / trips.sum()
+        of_region = (around + SHRINKAGE * of_all) / (around.sum(axis=0) + SHRINKAGE)
+        total = trips.sum(axis=0)
+        shrunk: Floats = (trips + SHRINKAGE * of_region[:, region]) * (total / (total + SHRINKAGE))
+        return shrunk
 
     def _adjusted(self, rates: Rates, starts: Floats, ends: Floats, decay: Floats) -> Rates:
         """Return rates whose margins and classes of distance are those that were allocated."""
         tree, blocks, (classes, _) = self.tree, self.blocks, self._classes
         nodes, origin, destination, f = int(tree.offsets[-1]), rates.origin, rates.destination, rates.decay
         for _ in range(_FURNESS_ROUNDS):
-            to = tree.sums(destination)[blocks.destination] * f[classes]
-            origin = _ratio(starts, tree.push_down(_sums(blocks.origin, to, nodes)))
-            start = tree.sums(origin)[blocks.origin]
-            destination = _ratio(ends, tree.push_down(_sums(blocks.destination, start * f[classes], nodes)))
-            rate = start * tree.sums(destination)[blocks.destination] * f[classes]
-            f = f * _ratio(decay, _sums(classes, rate, len(f)))
-            f = np.maximum(f, _SMALLEST * f.max())
+            to = tree.sums(destination)[:, blocks.destination] * f[:, classes]
+            origin = _ratio(starts, tree.push_down(_sums_by_part(blocks.origin, to, nodes)))
+            start = tree.sums(origin)[:, blocks.origin]
+            destination = _ratio(ends, tree.push_down(_sums_by_part(blocks.destination, start * f[:, classes], nodes)))
+            rate = start * tree.sums(destination)[:, blocks.destination] * f[:, classes]
+            f = f * _ratio(decay, _sums_by_part(classes, rate, f.shape[1]))
+            f = np.maximum(f, _SMALLEST * f.max(axis=1, keepdims=True))
         return Rates(origin, destination, f)
 
     def with_returns(self, rates: Rates) -> tuple[Floats, Floats]:
         """Return the shares of rows where the rate is mixed with the flow the other way."""
-        blocks = self.blocks
+        blocks, group = self.blocks, self.combinations.back
         gravity, gravity_beside = self._rate(rates)
         scale = self.trips.sum() / gravity.sum()
         gravity, gravity_beside = gravity * scale, gravity_beside * scale
         known = np.flatnonzero(blocks.beside_block >= 0)
-        within = blocks.beside_block[known]
-        share, beside_share = self._shares(gravity, gravity_beside)
+        within = blocks.beside_part[known] * gravity.shape[1] + blocks.beside_block[known]
+        of_group = _ratio(gravity, _grouped(gravity, group))
+        share, beside_share = self._limited(gravity, gravity_beside)
         for _ in range(_RETURN_ROUNDS):
-            flow: Floats = np.where(blocks.row >= 0, self.trips[blocks.row] * share, 0.0)
-            beside = self.trips[blocks.beside_row] * beside_share
-            flow = flow + _sums(within, beside[known], len(flow))
-            back: Floats = flow[blocks.reverse]
+            flow, beside = self._allocated(share, beside_share)
+            flow = flow + _sums(within, beside[known], flow.size).reshape(flow.shape)
+            back: Floats = _grouped(flow, group)[:, blocks.reverse] * of_group
             mixed = gravity_beside.copy()
-            part = _ratio(gravity_beside[known], gravity[within])
-            mixed[known] = (1 - RETURN_SHARE) * gravity_beside[known] + RETURN_SHARE * part * back[within]
-            share, beside_share = self._shares((1 - RETURN_SHARE) * gravity + RETURN_SHARE * back, mixed)
+            part = _ratio(gravity_beside[known], gravity.ravel()[within])
+            mixed[known] = (1 - RETURN_SHARE) * gravity_beside[known] + RETURN_SHARE * part * back.ravel()[within]
+            share, beside_share = self._limited((1 - RETURN_SHARE) * gravity + RETURN_SHARE * back, mixed)
         return share, beside_share
+
+
+def _grouped(values: Floats, group: Ints) -> Floats:
+    """Return for each combination the sum over those of its group."""
+    total = np.zeros_like(values)
+    np.add.at(total, group, values)
+    found: Floats = total[group]
+    return found
 
 
 def _sums(groups: Ints | Codes, values: Floats, count: int) -> Floats:
@@ -215,7 +360,12 @@ def _sums(groups: Ints | Codes, values: Floats, count: int) -> Floats:
     return np.bincount(groups, weights=values, minlength=count).astype(np.float64)
 
 
+def _sums_by_part(groups: Ints | Codes, values: Floats, count: int) -> Floats:
+    """Return the sums of the values of each group for each combination of attributes."""
+    return np.stack([_sums(groups, own, count) for own in values])
+
+
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Return quotients, 0 where the divisor is not positive."""
-    found: Floats = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+    found: Floats = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below > 0)
     return found

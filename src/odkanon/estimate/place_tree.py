@@ -79,16 +79,17 @@ class PlaceTree:
         return np.concatenate([np.append(np.flatnonzero(np.diff(level)) + 1, len(level)) for level in self.levels])
 
     def sums(self, values: Floats) -> Floats:
-        """Return for each node the sum over its places."""
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        found: Floats = total[self.end] - total[self.first]
+        """Return for each node the sum over its places; further axes come first."""
+        total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+        np.cumsum(values, axis=-1, out=total[..., 1:])
+        found: Floats = total[..., self.end] - total[..., self.first]
         return found
 
     def push_down(self, values: Floats) -> Floats:
-        """Return for each place the sum over the nodes that contain it."""
-        total = np.zeros(len(self))
+        """Return for each place the sum over the nodes that contain it; further axes come first."""
+        total = np.zeros((*values.shape[:-1], len(self)))
         for level, first, last in zip(self.levels, self.offsets[:-1], self.offsets[1:], strict=True):
-            total += values[first:last][level]
+            total += values[..., first:last][..., level]
         return total
 
     @cached_property

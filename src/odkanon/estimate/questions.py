@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, ReleaseReader, read_flows
+from odkanon.estimate.row_combinations import Where
 from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, PolygonAreas
 from odkanon.zoning.cells import MAX_RESOLUTION, cell_to_resolution, is_valid_cell, str_to_cell
 
@@ -31,16 +32,17 @@ def estimate_between(
     code: str | None = None,
     origin: Any = None,
     destination: Any = None,
+    where: Where = None,
     least: float = LEAST,
 ) -> FlowEstimates:
     """Return the estimated flows of a release between areas; see `SavedRelease.estimate`."""
-    reader = read_flows(saved)
+    reader = read_flows(saved, where)
     if origin is None and destination is None:
         areas = read_areas(onto, code, reader)
-        return reader.between(areas, areas, least=least)
+        return reader.between(areas, areas, where=where, least=least)
     named = None if onto is None else read_areas(onto, code, reader)
     ends = [find_area(place, named, saved, axis) for place, axis in ((origin, "origin"), (destination, "destination"))]
-    return reader.between(ends[0], ends[1], least=0.0)
+    return reader.between(ends[0], ends[1], where=where, least=0.0)
 
 
 def check_places(onto: Any, code: str | None) -> int | Areas | None:

@@ -9,8 +9,6 @@ import numpy as np
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.estimate.place_tree import PlacedZones, PlaceTree
 
-NEARNESS = 1.5
-"""Blocks are divided down to single places where their distance is less than this times the sum of their radii."""
 _CELLS_AT_ONCE = 1 << 22
 
 
@@ -22,14 +20,16 @@ class RowBlocks:
     ----------
     origin, destination : array of int
         Nodes of the tree, in one numbering. Sorted by origin, then destination.
-    row : array of int
-        The finest row that covers the block, -1 for none.
+    row : array of int, shape (combinations, blocks)
+        The finest row that covers the block, for each combination of attributes; -1 for none.
     reverse : array of int
         For each block the number of the one that leads the other way.
     beside_origin, beside_destination, beside_row : array of int
         Pairs of nodes of rows that own no block: those with a zone inside a place, and those covered by finer rows.
     beside_block : array of int
         The block that each of them lies in; -1 where it is no pair of places.
+    beside_part : array of int
+        The combination of attributes of each.
     """
 
     origin: Ints
@@ -40,9 +40,12 @@ class RowBlocks:
     beside_destination: Ints
     beside_row: Ints
     beside_block: Ints
+    beside_part: Ints
 
 
-def divide_into_blocks(tree: PlaceTree, zones: tuple[PlacedZones, PlacedZones], rows: tuple[Ints, Ints]) -> RowBlocks:
+def divide_into_blocks(
+    tree: PlaceTree, zones: tuple[PlacedZones, PlacedZones], rows: tuple[Ints, Ints], covers: Bools, nearness: float
+) -> RowBlocks:
     """Divide the pairs of places into blocks, each covered by one finest row.
 
     From the root downward, a block is divided where finer rows lie inside it or inside the block that leads the other
@@ -57,15 +60,19 @@ def divide_into_blocks(tree: PlaceTree, zones: tuple[PlacedZones, PlacedZones], 
         The zones of both axes.
     rows : tuple of array of int
         For each row the numbers of its zones.
+    covers : array of bool, shape (rows, combinations)
+        Which combinations of attributes each row counts; of rows between the same zones, the finest comes first.
+    nearness : float
+        Blocks are divided down to single places where their distance is less than this times the sum of their radii.
     """
     (from_zones, to_zones), (origin, destination) = zones, rows
     fine = from_zones.inside_place[origin] | to_zones.inside_place[destination]
     is_node = (from_zones.level[origin] >= 0) & (to_zones.level[destination] >= 0)
-    search = _Search(tree, zones, rows, np.flatnonzero(~fine & is_node))
+    search = _Search(tree, zones, rows, np.flatnonzero(~fine & is_node), covers, nearness)
     blocks = search.run(only_places=bool((~is_node).any()))
-    blocks = _paint(blocks, tree, zones, rows, np.flatnonzero(~fine & ~is_node))
+    blocks = _paint(blocks, tree, zones, rows, np.flatnonzero(~fine & ~is_node), covers)
     order = np.lexsort((blocks[1], blocks[0]))
-    start, end, row = blocks[0][order], blocks[1][order], blocks[2][order]
+    start, end, row = blocks[0][order], blocks[1][order], blocks[2][:, order]
     key = start * int(tree.offsets[-1]) + end
     reverse = np.searchsorted(key, end * int(tree.offsets[-1]) + start)
     # Rows whose places all have finer rows still have trips: they stand beside the blocks, as fine ones do.
@@ -81,7 +88,9 @@ def divide_into_blocks(tree: PlaceTree, zones: tuple[PlacedZones, PlacedZones], 
         [other + tree.offsets[-2], tree.offsets[to_zones.level[destination[whole]]] + to_zones.node[destination[whole]]]
     )
     beside = np.concatenate([owner, whole])
-    return RowBlocks(start, end, row, reverse, one, other, beside, _block_of(key, one, other, tree))
+    pair, part = np.nonzero(covers[beside])
+    one, other, beside = one[pair], other[pair], beside[pair]
+    return RowBlocks(start, end, row, reverse, one, other, beside, _block_of(key, one, other, tree), part)
 
 
 def _pairs_of_places(
@@ -117,6 +126,8 @@ class _Search:
     zones: tuple[PlacedZones, PlacedZones]
     rows: tuple[Ints, Ints]
     used: Ints
+    covers: Bools
+    nearness: float
 
     def run(self, *, only_places: bool) -> tuple[Ints, Ints, Codes]:
         """Return origin and destination node and row of each block; with `only_places`, of all pairs of places."""
@@ -125,12 +136,14 @@ class _Search:
         deepest = np.maximum(level_o, level_d)
         pairs = np.unique(np.stack([deepest, level_o + level_d, level_o, level_d], axis=1), axis=0).tolist()
         origin = destination = np.zeros(1, dtype=np.int64)
-        row = np.full(1, -1, dtype=np.int32)
+        row = np.full((self.covers.shape[1], 1), -1, dtype=np.int32)
         done: list[tuple[Ints, Ints, Codes]] = []
         for at in range(len(tree.levels)):
             for _, _, one, other in (pair for pair in pairs if pair[0] == at):  # the finest comes last
                 which = self.used[(level_o == one) & (level_d == other)]
-                row = self._assign(at, (one, other), which, (origin, destination), row)
+                for part in range(len(row)):
+                    some = which[self.covers[which, part]]
+                    row[part] = self._assign(at, (one, other), some, (origin, destination), row[part])
             divided = np.full(len(origin), at < len(tree.levels) - 1)
             if not only_places and at < len(tree.levels) - 1:
                 below = {(min(one, at), min(other, at)) for deep, _, one, other in pairs if deep > at}
@@ -143,17 +156,20 @@ class _Search:
                     divided |= found >= 0
                 divided = self._also_reverse(at, origin, destination, divided) | self._is_near(at, origin, destination)
             offset = tree.offsets[at]
-            done.append((origin[~divided] + offset, destination[~divided] + offset, row[~divided].astype(np.int32)))
+            done.append((origin[~divided] + offset, destination[~divided] + offset, row[:, ~divided]))
             if not divided.any():
                 break
             origin, destination, parent = self._divide(at, origin[divided], destination[divided])
-            row = row[divided][parent]
-        return tuple(np.concatenate(each) for each in zip(*done, strict=True))  # type: ignore[return-value]
+            row = row[:, divided][:, parent]
+        one, other, rows = zip(*done, strict=True)
+        return np.concatenate(one), np.concatenate(other), np.concatenate(rows, axis=1)
 
     def _assign(
         self, at: int, levels: tuple[int, int], which: Ints, blocks: tuple[Ints, Ints], row: Codes | Ints
     ) -> Codes:
-        """Return for each block the one of some rows whose nodes at two levels contain it, else the row it has."""
+        """Return for each block the first of some rows whose nodes at two levels contain it, else the row it has."""
+        if not len(which):
+            return row.astype(np.int32)
         keys: list[Ints] = []
         wanted: list[Ints] = []
         for level, zones, rows, nodes in zip(levels, self.zones, self.rows, blocks, strict=True):
@@ -175,7 +191,7 @@ class _Search:
 
     def _is_near(self, at: int, origin: Ints, destination: Ints) -> Bools:
         one, other = (nodes + self.tree.offsets[at] for nodes in (origin, destination))
-        reach = NEARNESS * (self.tree.radii[one] + self.tree.radii[other])
+        reach = self.nearness * (self.tree.radii[one] + self.tree.radii[other])
         found: Bools = self.tree.distance(one, other) < reach
         return found
 
@@ -195,17 +211,20 @@ def _paint(
     zones: tuple[PlacedZones, PlacedZones],
     rows: tuple[Ints, Ints],
     which: Ints,
+    covers: Bools,
 ) -> tuple[Ints, Ints, Codes]:
     """Assign pairs of places to rows between zones that are no nodes; where they overlap, to the smallest."""
     if not len(which):
         return blocks
     origin, destination, row = blocks
     order = np.lexsort((destination, origin))
-    origin, destination, row = origin[order], destination[order], row[order]
+    origin, destination, row = origin[order], destination[order], row[:, order]
     ones, others = (end.places(side[which])[1] for end, side in zip(zones, rows, strict=True))
-    largest = np.argsort(-(ones * others), kind="stable")
+    largest = np.lexsort((-which, -(ones * others)))  # of equal ones, the first row is painted last
     which, batch = which[largest], np.cumsum((ones * others)[largest]) // _CELLS_AT_ONCE
     for number in np.unique(batch).tolist():
         one, other, owner = _pairs_of_places(zones, rows, which[batch == number])
-        row[one * len(tree) + other] = owner  # of repeated positions, the last counts
+        for part in range(len(row)):
+            own = covers[owner, part]
+            row[part, (one * len(tree) + other)[own]] = owner[own]  # of repeated positions, the last counts
     return origin, destination, row

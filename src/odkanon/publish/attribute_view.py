@@ -5,21 +5,17 @@ A view is computed from published rows only, so it discloses nothing that the cu
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.attributes.filter_grammar import conjunction
-from odkanon.attributes.hierarchies import UNLISTED
-from odkanon.core.arrays import Bools
 from odkanon.core.sql import write_csv
-from odkanon.errors import DamagedReleaseError, InputError, RefusedError, UnknownNameError
+from odkanon.errors import RefusedError
+from odkanon.estimate.row_combinations import matching_rows
 from odkanon.model.axes import Subject
 from odkanon.model.release import Release
 from odkanon.release_format.contents import classes_table, public_axes
@@ -27,12 +23,8 @@ from odkanon.release_format.folder import SavedRelease, open_release
 from odkanon.release_format.names import MANIFEST, guard_text, sha256, write_json
 from odkanon.release_format.targets import OutputFolder, only_files
 
-log = logging.getLogger(__name__)
-
 CSV, PARQUET, ABOUT = "view.csv", "view.parquet", "view.json"
 POSSIBLE = "possible"
-_NONE, _SOME, _ALL = 0, 1, 2
-"""How many of the trips of a value match a filter; of unlisted values at most some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,61 +157,3 @@ def make_view(release: SavedRelease, where: str | None = None) -> CubeView:
     table = table.group_by(places, use_threads=False).aggregate([(name, "sum") for name in sums])
     table = table.rename_columns([*places, *sums]).sort_by([(place, "ascending") for place in places])
     return CubeView(release.name, where, table, release.subject)
-
-
-def matching_rows(release: SavedRelease, where: str | None) -> tuple[Bools, Bools]:
-    """Return for each row of a cube whether all of its trips match a filter, and whether some may."""
-    if not release.axes:
-        raise InputError(f"{release.name} has no attributes, so its trips cannot be filtered")
-    certain = np.ones(release.table.num_rows, dtype=bool)
-    possible = certain.copy()
-    levels = {axis["name"]: np.array(axis["levels"], dtype=np.str_) for axis in release.manifest["axes"]}
-    for name, matches in _matching_values(where, levels).items():
-        labels = np.array(release.table.column(name).to_pylist(), dtype=np.str_)
-        for label in np.unique(labels):
-            here, below = labels == label, (levels[name] == label).any(axis=0)
-            if not below.any():
-                raise DamagedReleaseError.because(
-                    release.name, f"has {name} {str(label)!r}, which {MANIFEST} does not list"
-                )
-            certain[here] &= bool((matches[below] == _ALL).all())
-            possible[here] &= bool((matches[below] != _NONE).any())
-    return certain, possible
-
-
-def certain_rows(release: SavedRelease, where: str | None) -> Bools:
-    """Return the rows whose trips all match a filter, and warn of trips in others that may; all rows for None."""
-    if where is None:
-        return np.ones(release.table.num_rows, dtype=bool)
-    certain, possible = matching_rows(release, where)
-    undecided = int(release.measure("trips")[possible & ~certain].sum())
-    if undecided:
-        unit = release.subject.unit
-        log.warning("up to %s more %s may match; their rows are too coarse and are left out", f"{undecided:,}", unit)
-    return certain
-
-
-def _distinct(levels: npt.NDArray[np.str_]) -> list[str]:
-    """Return the values of an attribute and their groups, from the finest level."""
-    return list(dict.fromkeys(levels.ravel().tolist()))
-
-
-def _matching_values(where: str | None, levels: dict[str, npt.NDArray[np.str_]]) -> dict[str, npt.NDArray[np.int8]]:
-    """Return for each filtered attribute how many of the trips of each of its values match."""
-    matches: dict[str, npt.NDArray[np.int8]] = {}
-    for comparison in [] if where is None else conjunction(where):
-        name = comparison.name
-        if name not in levels:
-            raise UnknownNameError.among("attribute of the cube", name, levels)
-        matches.setdefault(name, np.full(levels[name].shape[1], _ALL, dtype=np.int8))
-        listed = [value for value in _distinct(levels[name]) if value != UNLISTED]
-        if not {*map(str, comparison.values)} & {*listed}:
-            raise UnknownNameError.among(f"value of {name}", comparison.values[0], listed)
-        inside = np.full_like(matches[name], _NONE)
-        for value in map(str, comparison.values):
-            found = (levels[name] == value).any(axis=0)
-            # An unlisted value may be part of any row that is coarser than the values.
-            part = np.where(found, _ALL, _NONE) if found.any() else np.where(levels[name][0] == UNLISTED, _SOME, _NONE)
-            inside = np.maximum(inside, part.astype(np.int8))
-        matches[name] = np.minimum(matches[name], inside if comparison.operator in ("==", "in") else _ALL - inside)
-    return matches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -135,7 +135,8 @@ class SavedRelease:
         sums = sums.rename_columns([*places, *added])
         if self.is_noisy:
             sums = sums.set_column(len(places) + len(added) - 1, STANDARD_ERROR, pc.sqrt(sums.column(STANDARD_ERROR)))
-        return replace(self, table=sums.sort_by([(place, "ascending") for place in places]))
+        manifest = {name: value for name, value in self.manifest.items() if name != "axes"}
+        return replace(self, manifest=manifest, table=sums.sort_by([(place, "ascending") for place in places]))
 
     def axis_features(self, axis: str) -> list[dict[str, Any]]:
         """Return the zones of one axis as GeoJSON features."""
@@ -182,6 +183,7 @@ class SavedRelease:
         code: str | None = None,
         origin: Any = None,
         destination: Any = None,
+        where: str | Mapping[str, str] | None = None,
         least: float = 0.05,
     ) -> FlowEstimates:
         """Return estimated flows between areas, with intervals, and with bounds that hold whatever the truth is.
@@ -197,6 +199,9 @@ class SavedRelease:
             The column with the codes of polygons.
         origin, destination : str or geometry, optional
             Return one flow only: a code of `onto`, the id of a zone, an H3 cell, a polygon in degrees, or "anywhere".
+        where : str or mapping, optional
+            Of a release by attributes, which trips to count, such as ``mode == "car" and hour in ["07-09"]`` or
+            ``{"mode": "car"}``; see `odkanon.view_release`.
         least : float
             Smaller estimates are left out, unless some trips are sure.
 
@@ -213,7 +218,9 @@ class SavedRelease:
         """
         from odkanon.estimate.questions import estimate_between
 
-        return estimate_between(self, onto=onto, code=code, origin=origin, destination=destination, least=least)
+        return estimate_between(
+            self, onto=onto, code=code, origin=origin, destination=destination, where=where, least=least
+        )
 
     def with_outlines(self, purpose: str) -> SavedRelease:
         """Return the flows between zones with outlines; raise if other zones than the whole world have none."""

@@ -13,8 +13,8 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import partial_folder
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.estimate.row_combinations import certain_rows
 from odkanon.estimate.zone_shares import read_weights
-from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.export.flow_map import (
     FLOWS,
     LOCATIONS,

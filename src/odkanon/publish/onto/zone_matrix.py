@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
+from odkanon.estimate.row_combinations import certain_rows
 from odkanon.estimate.zone_shares import Geometries, WeightedPoints, zone_shares
 from odkanon.methods.method_registry import is_nested
 from odkanon.model.axes import AXES
-from odkanon.publish.attribute_view import certain_rows
 from odkanon.publish.onto.apportionment import DECIMALS, ApportionedRows, apportion
 from odkanon.quality.accuracy.row_masses import masses_to_spread
 from odkanon.read.tables.geo_files import ZonePolygons

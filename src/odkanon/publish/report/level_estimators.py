@@ -7,7 +7,6 @@ outlines. The bounds of both hold whatever the truth is: rows inside both places
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -35,8 +34,6 @@ from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, latlng_to_cell
 from odkanon.zoning.zone_nodes import cell_nodes
 
-DOUBT = 0.35
-"""Of attributes that rows do not state; see `odkanon.estimate.flow_estimates.ReleaseReader`."""
 _WIDTH = 1.2816
 """Standard deviations on each side of an 80 % interval."""
 
@@ -58,49 +55,36 @@ class EstimatedFlows:
     """Flows of one release as `odkanon.SavedRelease.estimate` finds them."""
 
     def __init__(self, release: SavedRelease) -> None:
-        self.release, self._even = release, EvenFlows(release)
+        self.release = release
         self._areas: dict[str, tuple[Areas, Areas]] = {}
 
     @cached_property
     def _reader(self) -> ReleaseReader:
         return read_flows(self.release)
 
-    @cached_property
-    def _row(self) -> Ints:
-        """For each row of the release, that of the reader: the same two zones, whatever the attributes."""
-        zones = [np.array(self.release.table.column(axis).to_pylist(), dtype=np.str_) for axis in AXES]
-        number = [np.unique(each, return_inverse=True)[1].astype(np.int64) for each in zones]
-        pair = number[0] * (int(number[1].max()) + 1) + number[1]
-        row: Ints = np.unique(pair, return_inverse=True)[1].astype(np.int64)
-        return row
-
     def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
         """Return the flows of the trips with some values of attributes."""
-        reader = self._reader_of(where)
+        reader, chosen = self._reader, where or None
         areas, everywhere = self._areas_of(level)
-        pairs = reader.between(areas, areas, least=NEGLIGIBLE)
-        ends = reader.between(areas, everywhere, least=0.0), reader.between(everywhere, areas, least=0.0)
+        pairs = reader.between(areas, areas, where=chosen, least=NEGLIGIBLE)
+        ends = (
+            reader.between(areas, everywhere, where=chosen, least=0.0),
+            reader.between(everywhere, areas, where=chosen, least=0.0),
+        )
         number = {name: at for at, name in enumerate(level.ids)}
         origin, destination = (_positions(pairs.table, axis, number) for axis in AXES)
         starts, stops = (
             _numbers(found).take(np.argsort(_positions(found.table, axis, number)))
             for found, axis in zip(ends, AXES, strict=True)
         )
-        total = self._total() if not where else _numbers(reader.between(everywhere, everywhere, least=0.0))
+        total = (
+            self._total() if not where else _numbers(reader.between(everywhere, everywhere, where=chosen, least=0.0))
+        )
         return LevelFlows(origin, destination, _numbers(pairs), starts, stops, total)
 
     def _total(self) -> Numbers:
         trips = np.array([float(self.release.measure("trips").sum())])
         return Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
-
-    def _reader_of(self, where: Mapping[str, str]) -> ReleaseReader:
-        """Return the reader of the trips with some values: the model of all trips deals out a share of each row."""
-        if not where:
-            return self._reader
-        certain, likely, possible = (
-            np.bincount(self._row, mass).astype(np.float64) for mass in self._even.masses(where)
-        )
-        return replace(self._reader, measures={"trips": likely}, certain=certain, possible=possible, doubt=DOUBT)
 
     def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
         """Return the places of a level, and all of them as one."""
