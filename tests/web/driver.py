@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-from odkanon.publish.report import render
+from odkanon.publish.report import PageTexts, render
 
 WIDE = (1280, 860)
 PHONE = (390, 800)
@@ -117,9 +117,10 @@ def open_report(
     wait: bool = True,
     draws: bool = True,
     end: str = "",
+    texts: PageTexts | None = None,
 ) -> Opened:
     """Write the report of some releases to a file and open it from disk, offline."""
-    target.write_text(render(folders), encoding="utf-8")
+    target.write_text(render(folders, texts=texts), encoding="utf-8")
     return open_page(browser, target, size=size, theme=theme, wait=wait, draws=draws, end=end)
 
 

@@ -97,3 +97,24 @@ def test_a_change_within_what_is_unknown_is_no_change(browser: Browser, tmp_path
     totals = [sum(int(row["trips"]) for row in own) for own in rows]
     assert f"{totals[0]:,} trips before, {totals[1]:,} after." in opened.text(".say")
     opened.page.context.close()
+
+
+def test_a_series_has_a_slider_a_sparkline_and_changes_from_one_to_the_next(browser: Browser, tmp_path: Path) -> None:
+    months = {"january": 100, "february": 300, "march": 250}
+    folders = [
+        made.save(tmp_path / name, [(zone, ZONES[0], size) for zone in ZONES], unlisted={"at_most_trips": 0})
+        for name, size in months.items()
+    ]
+    opened = open_report(browser, tmp_path / "series.html", folders, draws=False)
+    assert "january: 700" in opened.page.locator(".spark svg").get_attribute("aria-label")  # type: ignore[operator]
+    opened.page.get_by_role("slider", name="Show").fill("2")
+    assert opened.text(".say").startswith("1,750 trips")
+    opened.press("Change")
+    assert opened.text("h1") == "february to march"
+    assert opened.text(".say").startswith("2,100 trips before, 1,750 after.")
+    with opened.page.expect_download() as told:
+        opened.press("CSV")
+    rows = list(csv.DictReader(Path(told.value.path()).read_text(encoding="utf-8-sig").splitlines()))
+    assert {(row["before_trips"], row["trips"], row["certainty"]) for row in rows} == {("300", "250", "surely")}
+    assert opened.problems == []
+    opened.page.context.close()

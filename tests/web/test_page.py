@@ -19,7 +19,8 @@ from playwright.sync_api import Browser
 
 from audit.tamper import edit_json
 from odkanon import read_recipe
-from odkanon.publish.report import write_full_report
+from odkanon.publish.report import PageTexts, write_full_report
+from odkanon.publish.report.place_names import Districts
 from odkanon.release_format.recipe import recipe_path
 from web import made
 from web.axe import check_by_axe, look
@@ -508,3 +509,57 @@ def test_five_thousand_zones_and_two_hundred_thousand_flows_stay_usable(
     assert number(opened.text(".say")) == sum(int(row["trips"]) for row in classes(folder))
     assert opened.problems == []
     opened.page.context.close()
+
+
+def test_districts_of_the_steward_are_found_listed_and_told(browser: Browser, hexagons: Path) -> None:
+    """Seen before: eleven of fifteen districts of a city were "no such place here"."""
+    names = ["\u00d1u\u00f1oa", "Maip\u00fa", "La Reina", "Lo Prado"]
+    sides = [
+        (2.30, 48.80, 2.352, 48.857),
+        (2.352, 48.80, 2.41, 48.857),
+        (2.30, 48.857, 2.352, 48.92),
+        (2.352, 48.857, 2.41, 48.92),
+    ]
+    districts = Districts([f"d{each}" for each in range(4)], names, [made.box(*side) for side in sides])
+    texts = PageTexts(title="D\u00f3nde va la gente", source="Encuesta 2012", language="es", districts=districts)
+    target = hexagons.parent / "districts.html"
+    opened = open_report(browser, target, [hexagons], draws=False, texts=texts)
+    assert opened.text("h1") == "D\u00f3nde va la gente"
+    assert opened.text(".sub") == "Encuesta 2012"
+    listed = {plain(each).split("\n")[0] for each in opened.page.locator(".ranked span").all_inner_texts()}
+    assert listed <= set(names)
+    for text, name in (("nunoa", names[0]), ("MAIPU", names[1]), ("prado", names[3])):
+        field = opened.page.get_by_role("combobox", name="Desde")
+        field.fill(text)
+        assert opened.page.locator("#options-from li").first.inner_text() == name
+        field.press("Enter")
+        assert f"empiezan en {name}" in opened.text(".say")
+        assert "No hay" not in opened.text(".question")
+    assert opened.problems == []
+    opened.page.context.close()
+
+
+def test_the_bounds_of_a_place_are_told_on_request(city: Opened) -> None:
+    city.page.locator(".ranked button").first.click()
+    assert "Certainly" not in city.text(".main")
+    city.press("What is certain?")
+    low, high = bounds(city.text(".bounds"))
+    assert low <= number(city.text(".say")) <= high
+
+
+def test_the_page_prints_on_two_sheets(browser: Browser, hexagons: Path) -> None:
+    opened = open_report(browser, hexagons.parent / "print.html", [hexagons], draws=False)
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert len(re.findall(rb"/Type\s*/Page\b", opened.page.pdf(format="A4"))) == 2
+    opened.page.context.close()
+
+
+def test_bars_are_seen_in_forced_colours(browser: Browser, hexagons: Path) -> None:
+    context = browser.new_context(forced_colors="active", offline=True)
+    page = context.new_page()
+    page.goto((hexagons.parent / "single.html").as_uri())
+    page.locator(".ranked .certain").first.wait_for(state="attached")
+    seen = "getComputedStyle(document.querySelector('{}')).{}"
+    assert page.evaluate(seen.format(".ranked .certain", "backgroundColor")) not in ("rgba(0, 0, 0, 0)", "transparent")
+    assert page.evaluate(seen.format(".card.main", "borderTopStyle")) == "solid"
+    context.close()

@@ -29,6 +29,8 @@ const MOST_CHANGES = 20_000;
 /** A place that is drawn smaller than this, in pixels, belongs to a coarser level; on a small map it may be smaller. */
 const SMALLEST = 78;
 const USUAL_WIDTH = 1300;
+/** Steps of zoom from the first view, where districts are shown, to the next level. */
+const CLOSER = 0.8;
 const LARGEST_CIRCLE = 15;
 /** The part of all trips that the first view holds. */
 const TAIL = 0.03;
@@ -195,7 +197,10 @@ export class App {
     const able = this.model.levels.filter((one) => one.table(release, only));
     const fixed = able.find(({ name }) => name === level);
     if (fixed) return fixed;
-    const { pixelsPerKm } = unitsAt(this.maps.camera.view);
+    const { camera } = this.maps;
+    // Names that people know come first, until somebody looks closer.
+    if (able[0]?.name === "districts" && camera.view.zoom < camera.fitted + CLOSER) return able[0];
+    const { pixelsPerKm } = unitsAt(camera.view);
     const smallest = SMALLEST * Math.min(1, Math.max(0.6, this.maps.element.clientWidth / USUAL_WIDTH));
     const large = able.filter(({ typical }) => 2 * Math.sqrt(typical / Math.PI) * pixelsPerKm >= smallest);
     return large.at(-1) ?? able[0] ?? this.model.levels[0]!;
@@ -203,6 +208,11 @@ export class App {
 
   private choose(end: "from" | "to", id: string | null): void {
     if (id === null) return this.setPlaces({ ...this.places(), [end]: null });
+    const other = this.model.levels[0]!;
+    if (other !== this.level && other.name === "districts" && other.number.has(id)) {
+      this.store.set({ from: null, to: null, [end]: id, level: other.name });
+      return this.reveal();
+    }
     const town = id.startsWith("town:") ? this.model.towns[Number(id.slice(5))]! : null;
     const place = town ? this.level.at(town.at) : this.level.number.get(id)!;
     if (place < 0) return;
@@ -264,8 +274,10 @@ export class App {
     const wanted = plain(text);
     const ids = this.level.id.map((id, place) => ({ id, name: this.level.title(place, this.speech) }));
     const towns = this.model.towns.map(({ name }, i) => ({ id: `town:${i}`, name })).filter((_, i) => this.level.at(this.model.towns[i]!.at) >= 0);
-    const known = new Set(ids.map(({ name }) => plain(name)));
-    const all = [...ids, ...towns.filter(({ name }) => !known.has(plain(name)))];
+    const [coarsest] = this.model.levels;
+    const districts = coarsest!.name === "districts" && coarsest !== this.level ? coarsest!.id.map((id, place) => ({ id, name: coarsest!.title(place, this.speech) })) : [];
+    const known = new Set([...districts, ...ids].map(({ name }) => plain(name)));
+    const all = [...districts, ...ids, ...towns.filter(({ name }) => !known.has(plain(name)))];
     const rank = ({ name }: Suggestion): number => (plain(name) === wanted ? 0 : plain(name).startsWith(wanted) ? 1 : plain(name).split(/[\s,-]+/).some((word) => word.startsWith(wanted)) ? 2 : 9);
     return all.filter((one) => rank(one) < 9).sort((a, b) => rank(a) - rank(b)).slice(0, SUGGESTED);
   }

@@ -1,6 +1,7 @@
 /** The explorer: asks the local server whenever a control moves, and shows the newest answer only. */
 
 import { App } from "./app";
+import { unpackColumns } from "./columns";
 import { h, replace } from "./dom";
 import { count } from "./format";
 import { unpack, type Goodness, type PackedModel } from "./model";
@@ -39,7 +40,7 @@ export class Live {
     this.request = source.offer.first;
     const save = savePanel((name) => this.source.save(this.request, name));
     const first = h("section", { class: "card kbar" }, this.slider, this.working, this.problem);
-    this.controls = h("aside", { class: "live", "aria-label": "Controls" }, first, h("section", { class: "card" }, this.chart, this.panel, save));
+    this.controls = h("aside", { class: "live", "data-card": "live", "aria-label": "Controls" }, first, h("section", { class: "card" }, this.chart, this.panel, save));
   }
 
   async start(): Promise<void> {
@@ -92,9 +93,12 @@ export class Live {
 
   /** What takes longer than a slider allows: how useful and how near the limit this is, and G for other k. */
   private async lookCloser(request: Request): Promise<void> {
-    const found = await this.source.more<{ more: Goodness[] }>("more", request);
+    const found = await this.source.more<{ more: Goodness[]; model: PackedModel }>("more", request);
     if (!found) return;
-    this.app!.addGoodness(found.more);
+    // The slider showed rows spread evenly; now come the estimates that the saved page has.
+    const model = await unpackColumns(found.model);
+    if (this.request !== request) return;
+    this.app!.replaceModel(model, () => this.app!.addGoodness(found.more));
     const key = JSON.stringify({ ...request, k: 0, method: "" });
     if (key === this.curveKey) return;
     const drawn = await this.source.more<{ curve: CurvePoint[]; method: string }>("curve", request);

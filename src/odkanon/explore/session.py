@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -95,25 +95,29 @@ class Session:
         for release in releases:
             if release.refusal:
                 raise RefusedError(f"Nothing can be published: {release.refusal}.")
-        saved = [
-            _as_saved(release, NAMES[part.targets[0]] if request.split else self.data.name)
-            for part, release in zip(request.parts, releases, strict=True)
-        ]
-        model = build_model(saved, fast=True)
+        model = build_model(self._as_saved(request, releases), fast=True)
         if base:
             places = model["shapes"][: model["extent"]]
             model |= {"base": build_basemap(places), "names": build_labels(places)}
         return model | {"number": number}
 
     def details(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
-        """Return the accuracy of each release, and the lower bound of its G."""
+        """Return the accuracy of each release, the lower bound of its G, and the model with the flows of its page."""
         self.check_current(page, number)
         for part in request.parts:
             if part not in self._details:
                 self._details[part] = self._run_in_worker(
                     page, number, bounds_and_accuracy, self._release(part, page, number)
                 )
-        return {"number": number, "more": [self._details[part] for part in request.parts]}
+        saved = self._as_saved(request, [self._release(part, page, number) for part in request.parts])
+        model = self._run_in_worker(page, number, build_model, saved)
+        return {"number": number, "more": [self._details[part] for part in request.parts], "model": model}
+
+    def _as_saved(self, request: ExploreRequest, releases: Sequence[Release]) -> list[SavedRelease]:
+        return [
+            _as_saved(release, NAMES[part.targets[0]] if request.split else self.data.name)
+            for part, release in zip(request.parts, releases, strict=True)
+        ]
 
     def curve(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that is fast enough for a slider."""

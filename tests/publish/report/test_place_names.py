@@ -1,7 +1,11 @@
+import h3
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from odkanon.publish.report.place_names import Districts, name_places
+from odkanon.publish.report.place_names import Districts, main_town, name_places
+from odkanon.release_format.folder import SavedRelease
+from web import made
 
 pytestmark = pytest.mark.usefixtures("page_built")
 
@@ -30,3 +34,15 @@ def test_districts_come_before_towns_and_only_for_what_lies_in_them() -> None:
     found = name_places(np.array([48.81, 48.89, 48.7]), np.array([2.3, 2.3, 2.3]), np.ones(3), 1.0, districts)
     assert found["name"] == ["Centre", "Centre", None]
     assert found["direction"] == [6, 2, -1]  # south and north
+
+
+def test_a_city_is_not_named_after_a_larger_one_across_the_river() -> None:
+    stations = [(40.7196, -74.0431), (40.7162, -74.0334), (40.7324, -74.0628), (40.7273, -74.0793)]
+    cells = [h3.latlng_to_cell(lat, lon, 8) for lat, lon in stations]
+    zones = [
+        {"properties": {"axis": axis, "id": cell, "trips": 20}, "geometry": made.hexagon(cell)}
+        for axis in ("origin", "destination")
+        for cell in cells
+    ]
+    table = pa.table({"origin": cells, "destination": cells, "trips": [20] * 4})
+    assert main_town([SavedRelease("bikes", {}, zones, table)]) == "Jersey City"

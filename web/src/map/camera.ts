@@ -25,6 +25,8 @@ const STEP = 80;
 export class Camera {
   view: ViewState = { longitude: 0, latitude: 0, zoom: 1, minZoom: 0, maxZoom: 17 };
   bounds: Bounds | null = null;
+  /** The zoom at which most trips are seen. */
+  fitted = 0;
   private heart: Bounds | null = null;
   private moved = false;
 
@@ -54,6 +56,7 @@ export class Camera {
     const room = this.room();
     if (!room || !this.bounds || !part) return;
     const [whole, shown] = [this.bounds, part].map((bounds) => this.viewOf(bounds, room));
+    this.fitted = shown!.zoom;
     this.set({ ...shown!, minZoom: Math.max(0, Math.min(whole!.zoom, shown!.zoom) - 1), maxZoom: 17 });
   }
 

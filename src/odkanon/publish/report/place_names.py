@@ -106,7 +106,8 @@ def _nearest_towns(
     north = (lat[:, None] - places[near, 1] / UNIT) * KM_PER_DEGREE
     distance = np.hypot(east, north)
     own, edge = regions[near], distance - np.minimum(REACH_KM * np.sqrt(people[near]), MOST_REACH_KM)
-    home = _main_region(own[distance.argmin(axis=1)], weight)
+    middle = [_weighted_median(side, weight) for side in (east, north)]
+    home = own[np.hypot(*middle).argmin()]
     town = np.where(own == home, edge, FOREIGN * distance).argmin(axis=1)
     # A cell that is larger than a town is named after the largest town in it.
     inside = np.where((distance < radius) & (own == home), people[near], 0)
@@ -115,8 +116,12 @@ def _nearest_towns(
     return [names[near[each]] for each in town], east[rows, town], north[rows, town]
 
 
-def _main_region(regions: Ints, weight: Floats) -> int:
-    return int(np.bincount(regions, weights=weight + 1e-9).argmax())
+def _weighted_median(offsets: Floats, weight: Floats) -> Floats:
+    """Return for each town (column) the median of the offsets of all places from it."""
+    order = np.argsort(offsets[:, 0], kind="stable")
+    passed = np.cumsum((weight + 1e-9)[order])
+    found: Floats = offsets[order[np.searchsorted(passed, passed[-1] / 2)]]
+    return found
 
 
 def _directions(east: Floats, north: Floats) -> Ints:
