@@ -29,7 +29,7 @@ from odkanon.publish.save import save_linked
 from odkanon.read.od_matrix import build_od, make_dimensions
 from odkanon.release_format.contents import at_most_unlisted
 from odkanon.release_format.recipe import recipe_path
-from odkanon.zoning.cells import cell_to_latlng
+from odkanon.zoning.cells import cell_to_latlng, cell_to_parent, cell_to_str, str_to_cell
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +184,31 @@ def _recount_as_exact(*arguments: Any) -> tuple[list[Any], bool]:
     from odkanon.audit.recount import recount
 
     return recount(*arguments)[0], True
+
+
+def test_zones_that_list_observed_cells_name_small_ones(town: Path, tmp_path: Path) -> None:
+    """Free zones list all children of a cell, so the lists do not depend on which were observed."""
+    od = made(town).od
+    honest = release(town, tmp_path / "honest", method="freezones", k=3)
+    assert (attack("borders", honest, town).found, attack("borders", honest, town).skipped) == (0, None)
+    weak = copied(honest, tmp_path / "weak")
+
+    def change(content: Any) -> None:
+        for feature in content["features"]:
+            about = feature["properties"]
+            leaves = od.tree(about["axis"]).leaves
+            cells = str_to_cell(pa.array(about["cells"], pa.string()))
+            inside = [np.isin(cell_to_parent(leaves, at), cells) for at in range(11)]
+            about["cells"] = cell_to_str(leaves[np.logical_or.reduce(inside)]).tolist()
+
+    edit_json(weak / "zones.geojson", change)
+    found = attack("borders", weak, town)
+    small = sum(
+        int(np.count_nonzero((trips > 0) & (trips < 3)))
+        for trips in (np.bincount(od.flows.origin, od.flows.trips), np.bincount(od.flows.destination, od.flows.trips))
+    )
+    assert 0 < found.found <= small
+    assert "Zones list only cells that have trips" in found.message
 
 
 def test_borders_between_values() -> None:

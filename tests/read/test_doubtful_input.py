@@ -277,4 +277,4 @@ def test_a_zone_may_repeat_on_every_level(larger: str, tmp_path: Path) -> None:
     assert odkanon("audit", "r", "--trips", "od.csv", *reading, cwd=tmp_path).returncode == 0
     sheet = odkanon("evidence", "r", "--trips", "od.csv", *reading, "-o", "e", "--seconds", "2", cwd=tmp_path)
     assert sheet.returncode == 0, sheet.stderr
-    assert f"followed {len(rows)} of {len(rows)} rows" in sheet.stdout
+    assert f"compared {len(rows)} of {len(rows)} rows" in sheet.stdout
