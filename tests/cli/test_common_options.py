@@ -13,12 +13,13 @@ import pytest
 
 from cli.here import run
 from cli.runner import odkanon, output, told
-from odkanon import InputError
+from odkanon import InputError, make_survey
 from odkanon.cli.commands import COMMANDS, TOPICS, every_command
 from odkanon.cli.common_options import command, describe
 from odkanon.cli.console import CommandConsole, make_table
 from odkanon.cli.old_names import OLD_COMMANDS
 
+ONE_PERSON = ("--protect", "participants")
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
 
 
@@ -80,23 +81,68 @@ def test_one_document_or_nothing(folder: Path) -> None:
     document = json.loads(done.stdout)
     assert done.returncode == document["exit_code"] == 0
     assert document["result"]["about"] == told(folder / "out")
+    assert document["tables"] == []
+    asked = odkanon("anonymize", GOLDEN, "-o", "all", "--k", 4, "--json", "--metrics", cwd=folder)
+    document = json.loads(asked.stdout)
     assert {table["title"].split()[0] for table in document["tables"]} >= {"Privacy:", "Utility"}
     assert all(len(row) == len(table["columns"]) for table in document["tables"] for row in table["rows"])
     audit = odkanon("audit", "out", "--k", 1000, "--json", cwd=folder)
     assert audit.returncode == json.loads(audit.stdout)["exit_code"] == 1
     assert json.loads(audit.stdout)["result"]["findings"]
-    for words, code in ((("anonymize", "nothing.csv", "-o", "x"), 2), (("anonymize", "--nothing"), 2)):
+    failures = (
+        (("anonymize", "nothing.csv", "-o", "x"), 2, "file-missing"),
+        (("anonymize", "--nothing"), 2, "usage"),
+        (("anonymize", GOLDEN, "-o", "x", "--k", 10**6), 1, "refused"),
+        (("anonymize", GOLDEN, "-o", "x", "--column", "persona=ID"), 2, "column-not-found"),
+    )
+    for words, code, name in failures:
         failed = odkanon(*words, "--json", cwd=folder)
         document = json.loads(failed.stdout)
         assert failed.returncode == document["exit_code"] == code
         assert document["error"]
-    refused = odkanon("anonymize", GOLDEN, "-o", "x", "--k", 10**6, "--json", cwd=folder)
-    assert refused.returncode == json.loads(refused.stdout)["exit_code"] == 1
+        assert document["error_code"] == name
     quiet = odkanon("anonymize", GOLDEN, "-o", "out", "--k", 4, "--force", "--quiet", cwd=folder)
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
     failed = odkanon("anonymize", "nothing.csv", "-o", "x", "--quiet", cwd=folder)
     assert failed.stdout == ""
     assert failed.stderr.startswith("error: ")
+
+
+def test_cautions_are_warnings_and_the_lines_of_a_check_are_listed(folder: Path) -> None:
+    Path("trips.csv").write_text("origin,destination,person\n" + "a,b,1\nb,a,2\n" * 12)
+    Path("zones.csv").write_text("zone,town\na,T\nb,T\n")
+    done = odkanon("anonymize", "trips.csv", "-o", "out", "--hierarchy", "zones.csv", *ONE_PERSON, "--json", cwd=folder)
+    (caution,) = json.loads(done.stdout)["warnings"]
+    assert caution.startswith("2 of 2 flows have fewer than 10 different persons")
+    Path("policy.toml").write_text("[rule]\npersons = 10\n")
+    check = odkanon("check", "out", "--policy", "policy.toml", "--json", cwd=folder)
+    assert check.returncode == 1
+    (line,) = json.loads(check.stdout)["result"]["broken"]
+    assert "persons" in line
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--protect", "participants", "--by", "mode", "--by", "hour"),
+        ("--method", "odkanon", "--protect", "participants"),
+        ("--where", "age > 30", "--within", "paris-centre", "--by", "date"),
+    ],
+)
+def test_the_summary_has_twenty_lines_of_eighty_characters(options: tuple[str, ...], folder: Path) -> None:
+    """Also with rejected rows, cautions, and a column that looks like a weight; metrics only where asked for."""
+    survey = make_survey().slice(0, 3_000).to_pandas().rename(columns={"weight": "expansion factor"})
+    survey.loc[::7, "start_lat"] = None
+    survey.to_csv("survey.csv", index=False)
+    done = odkanon("anonymize", "survey.csv", "-o", "out", "--resolution", 8, *options, cwd=folder)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert len(lines) <= 20, done.stdout
+    assert max(map(len, lines)) <= 80, done.stdout
+    assert "column 'expansion factor' looks" in output(done)
+    assert sum(line.startswith("Next: ") for line in lines) == 1
+    assert not {"C_DM", "C_AVG", "(G)"} & {*done.stdout.split()}
 
 
 def test_every_command_has_them_and_tells_its_exit_codes() -> None:
@@ -210,7 +256,7 @@ def test_tables_fit_without_cutting_names(width: int) -> None:
 
 
 def test_tables_are_plain_when_piped(folder: Path) -> None:
-    done = odkanon("anonymize", GOLDEN, "-o", "a-very-" + "long-" * 30 + "name", "--k", 4, cwd=folder)
+    done = odkanon("anonymize", GOLDEN, "-o", "a-very-" + "long-" * 30 + "name", "--k", 4, "--metrics", cwd=folder)
     assert done.returncode == 0
     assert not {"│", "┃", "─", "\x1b"} & set(done.stdout)
     assert "a-very-" + "long-" * 30 + "name" in done.stdout

@@ -8,6 +8,7 @@ import gc
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -116,13 +117,15 @@ def main() -> None:
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         if code == _STOPPED_CODE:
-            _fail(_STOPPED, code)
-        _finish(code, "the command line is not valid; see standard error" if code == 2 else None)
+            _fail(_STOPPED, code, "stopped")
+        usage = ("the command line is not valid; see standard error", "usage") if code == 2 else ()
+        _finish(code, *usage)
         raise
     except KeyboardInterrupt:
-        _fail(_STOPPED, _STOPPED_CODE)
+        _fail(_STOPPED, _STOPPED_CODE, "stopped")
     except Exception as error:
-        _fail(*((_STOPPED, _STOPPED_CODE) if _interrupted.is_set() else _explain(error)))
+        stopped = _interrupted.is_set()
+        _fail(*((_STOPPED, _STOPPED_CODE, "stopped") if stopped else (*_explain(error), _code(error))))
 
 
 def _notice_interruptions() -> None:
@@ -146,6 +149,17 @@ def _explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "out of memory; use a larger machine, or fewer trips at a time", 2
     return _reason(error) if isinstance(error, OSError) else unexpected(error), 2
+
+
+def _code(error: Exception) -> str:
+    """Return the code of an error for programs: its class in the package, such as ``column-not-found``."""
+    if isinstance(error, OdkanonError):
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__.removesuffix("Error")).lower()
+    if isinstance(error, ModuleNotFoundError):
+        return "missing-extra"
+    return (
+        "out-of-memory" if isinstance(error, MemoryError) else "system" if isinstance(error, OSError) else "unexpected"
+    )
 
 
 def _needed_commands(words: Sequence[str]) -> Sequence[str]:
@@ -174,20 +188,20 @@ def _reason(error: OSError) -> str:
     return f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int, error_code: str) -> None:
     print(f"error: {message}", file=sys.stderr)
-    _finish(code, message)
+    _finish(code, message, error_code)
     sys.exit(code)
 
 
-def _finish(code: int, error: str | None = None) -> None:
+def _finish(code: int, error: str | None = None, error_code: str | None = None) -> None:
     """Print the document of ``--json``, if there is one.
 
     A failure to write it changes the exit code; about a closed pipe nothing is printed.
     """
     try:
         if "odkanon.cli.console" in sys.modules:
-            sys.modules["odkanon.cli.console"].console.finish(code, error)
+            sys.modules["odkanon.cli.console"].console.finish(code, error, error_code)
     except OSError as failure:
         sys.stdout = _null_stream()
         if isinstance(failure, BrokenPipeError):

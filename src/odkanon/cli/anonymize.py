@@ -91,7 +91,8 @@ class BudgetOf(StrEnum):
     --matrix PLACES  The places of matrix.csv: an H3 resolution, or a file of polygons. [default: 7, or the coarser one
         that has at most 4,000 cells]
     --matrix-id NAME  With --matrix FILE: the property with the codes of the polygons.
-    Computation:
+    Computation and output:
+    --metrics  Print the metrics of the paper and accuracy by size as well; the recipe has them always.
     --engine  In memory, in DuckDB on disk, or on Spark. [default: memory if the input fits, else duckdb]
     --memory-limit SIZE  The memory that DuckDB may use, such as 8GiB.
     --spark-master URL  The Spark cluster, such as local[4] or spark://host:7077; implies --engine spark.
@@ -109,6 +110,7 @@ def anonymize(
     segment: list[str] = [],  # noqa: B006 - typer copies it
     by: list[str] = [],  # noqa: B006 - typer copies it
     force: bool = False,
+    metrics: bool = False,
     suppress: Suppress | None = None,
     budget_of: BudgetOf | None = None,
     levels: int | None = None,
@@ -221,4 +223,4 @@ def anonymize(
     texts, account = page(), command_account(context, output)
     with stages() as stage:
         result = publish(request, output, force=force, texts=texts, command=account, stage=stage)
-    show_result(result, request, output)
+    show_result(result, request, output, metrics=metrics)

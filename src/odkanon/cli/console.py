@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from rich.text import Text
 
 from odkanon._version import __version__
 
+NARROW = 80
+"""The width of paragraphs: they are pasted into messages and minutes."""
 WIDE = 10_000
 """The width of a pipe: lines are neither wrapped nor truncated."""
 
@@ -30,9 +33,10 @@ class Document:
     tables: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def text(self, code: int, error: str | None) -> str:
+    def text(self, code: int, error: str | None, error_code: str | None) -> str:
         """Return the document as JSON."""
-        document = {"command": self.command, "version": __version__, "exit_code": code, "error": error} | vars(self)
+        outcome = {"exit_code": code, "error": error, "error_code": error_code}
+        document = {"command": self.command, "version": __version__} | outcome | vars(self)
         return json.dumps(document, indent=2, ensure_ascii=False, default=str)
 
 
@@ -42,6 +46,7 @@ class CommandConsole(Console):
     def __init__(self) -> None:
         super().__init__(highlight=False, markup=False, emoji=False)
         self.document: Document | None = None
+        self.lines = 0
         self._muted = 0
 
     def print(self, *objects: Any, **how: Any) -> None:
@@ -63,6 +68,19 @@ class CommandConsole(Console):
             else:
                 super().print(each, soft_wrap=True, **how)
 
+    def paragraph(self, text: str, style: str | None = None) -> None:
+        """Print a text in lines of up to 80 characters; a document has it in one piece."""
+        lines = [text] if self.document is not None else wrap_paragraph(text, self.width)
+        self.lines += len(lines)
+        self.print(*lines, **({"sep": "\n"} if self.is_terminal else {}), style=style)
+
+    def caution(self, text: str) -> None:
+        """Print what to know before publishing; a document has it among its warnings."""
+        if self.document is None or self._muted:
+            self.paragraph(f"Caution: {text}", "bold yellow")
+        else:
+            self.document.warnings.append(text)
+
     def rule(self, title: Any = "", **how: Any) -> None:
         """Print a heading with a line on both sides; a document has none."""
         if self.document is None and not self._muted:
@@ -82,10 +100,10 @@ class CommandConsole(Console):
         finally:
             self._muted -= 1
 
-    def finish(self, code: int = 0, error: str | None = None) -> None:
+    def finish(self, code: int = 0, error: str | None = None, error_code: str | None = None) -> None:
         """Print the document of ``--json``, if requested; nothing is printed after it."""
         if self.document is not None:
-            text, self.document, self.quiet = self.document.text(code, error), None, True
+            text, self.document, self.quiet = self.document.text(code, error, error_code), None, True
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
 
@@ -103,6 +121,13 @@ class CommandConsole(Console):
                 )
             else:
                 self.document.messages.append(_plain(each))
+
+
+def wrap_paragraph(text: str, width: int = NARROW) -> list[str]:
+    """Return the lines of a paragraph, the second and later ones indented; names of files are not broken."""
+    return textwrap.wrap(
+        text, min(width, NARROW), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _plain(value: Any) -> str:

@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-NOT_REPEATED = ("config", "as_json", "quiet", "help_all", "force")
+NOT_REPEATED = ("config", "as_json", "quiet", "help_all", "force", "metrics")
 """Options that do not affect the result."""
 
 

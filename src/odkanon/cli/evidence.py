@@ -122,6 +122,7 @@ def check(
             advice = "expected the .json file of `odkanon evidence`"
             raise UnreadableFileError.because(evidence, error, advice=advice) from None
     broken = check_release(release, requirements, content)
+    console.add_result(release=release, policy=policy, meets_policy=not broken, broken=broken)
     if not broken:
         console.print(f"{release} meets {policy}.")
     _exit(broken)

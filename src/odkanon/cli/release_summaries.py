@@ -2,46 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
+from textwrap import shorten
 
-from odkanon.cli.console import console, make_table
-from odkanon.cli.summaries import show_files, show_input, show_release, show_verdict
+from odkanon.cli.console import NARROW, console, make_table, wrap_paragraph
+from odkanon.cli.summaries import show_files, show_input, show_release
 from odkanon.core.formatting import format_count
 from odkanon.linked import LinkedReleases
-from odkanon.pipeline.cautions import cascade_hint, cautions, suppressed_share
+from odkanon.model.release import Release
+from odkanon.pipeline.cautions import MUCH_MORE, cascade_hint, cautions, suppressed_share, verdict
 from odkanon.pipeline.request import Request
 from odkanon.quality.privacy import privacy
 from odkanon.quality.utility import utility
 from odkanon.read.input_spec import InputSpec
+from odkanon.read.tables.column_names import probable_columns
 from odkanon.release_format.public_rule import linked_promise
 
-if TYPE_CHECKING:
-    from odkanon.model.release import Release
+LINES, RESERVED = 20, 5
+"""The lines of the summary of a release, and those of what follows the cautions."""
 
 
-def show_result(result: Release | LinkedReleases, request: Request, folder: Path) -> None:
-    """Print what was read and published, the cautions, and the files."""
+def show_result(result: Release | LinkedReleases, request: Request, folder: Path, *, metrics: bool = False) -> None:
+    """Print what was read and published, the cautions, the files, and one next step."""
     if isinstance(result, LinkedReleases):
-        show_linked(result)
+        show_linked(result, metrics=metrics)
     else:
-        show_release(result)
+        show_release(result, metrics=metrics)
         if request.by:
-            show_coverage(result)
-    texts = cautions(result)
-    for text in texts:
-        console.print(f"Caution: {text}", style="bold yellow")
+            show_coverage(result, metrics=metrics)
+    found = cautions(result)
+    for text in found if metrics else short_texts(found, max(1, LINES - console.lines - RESERVED)):
+        console.caution(text)
     _show_hours(request)
+    if isinstance(result, Release):
+        _show_earlier(result, request)
+    show_files(folder, result, found)
+    console.paragraph(f"Next: {_next_step(result, request, folder, found)}", "bold")
+
+
+def short_texts(texts: Sequence[str], lines: int) -> list[str]:
+    """Return texts that fit into some lines: of each what fits into its share, and the number of the others."""
+    if console.document is not None or sum(len(wrap_paragraph(f"Caution: {each}")) for each in texts) <= lines:
+        return list(texts)
+    listed = texts[:lines]
+    length, more = (NARROW - 12) * (lines // len(listed)), len(texts) - len(listed)
+    short = [shorten(text, length, placeholder=" ... (--metrics)") for text in listed]
+    last = f" ... (and {more} more: --metrics)"
+    return [*short[:-1], shorten(listed[-1], length - len(last), placeholder="") + last] if more else short
+
+
+def _next_step(result: Release | LinkedReleases, request: Request, folder: Path, found: Sequence[str]) -> str:
+    """Return the one thing that is most worth doing with this result."""
+    if verdict(result, found) == "fail":
+        nested = isinstance(result, Release) and result.budget is not None and result.is_nested
+        return f"{'leave out --budget' if nested else 'choose a larger --k'}, and run the command again with --force"
+    if any("Protect persons" in text for text in found):
+        return "run the command again with --protect participants --protect persons --force"
+    paths = request.input.paths if isinstance(request.input, InputSpec) else ()
+    trips = " ".join(map(str, paths[:1])) or "TRIPS"
     if isinstance(result, LinkedReleases):
-        written = 1 + sum(part.release is not None for part in result.parts)
-        console.print(f"Wrote {folder}: {format_count(written, 'releases')} on the same zones, and index.json")
-        show_verdict(folder, result, texts)
-        return
-    _show_earlier(result, request)
+        return f"audit sums and differences: odkanon audit {folder} --trips {trips}"
+    missing = probable_columns(result.input.source.unused, result.input.measures)
+    if missing:
+        ours, column = next(iter(missing.items()))
+        return f"if {column!r} is the {ours}, run the command again with --column {quote(f'{ours}={column}')} --force"
     hint = cascade_hint(result) if request.zones_of is None and not request.by else None
     if hint is not None:
-        console.print(hint)
-    show_files(folder, result, texts)
+        return f"try another method. {hint}"
+    if result.is_noisy:
+        return f"look at its estimates and intervals: {folder / 'report.html'}"
+    if suppressed_share(result) >= MUCH_MORE:
+        return f"see which flows were lost, and where: odkanon explain {folder} --trips {trips} -o lost.html"
+    return f"attack it, and get the sheet to sign: odkanon evidence {folder} --trips {trips} -o evidence"
 
 
 def _show_hours(request: Request) -> None:
@@ -50,7 +84,7 @@ def _show_hours(request: Request) -> None:
         part.partition(":")[0].strip() for text in (*request.by, *request.segments) for part in text.split("*")
     ]
     if isinstance(request.input, InputSpec) and (request.input.uses_hours or "hour" in attributes):
-        console.print(request.input.clock)
+        console.paragraph(request.input.clock)
 
 
 def _show_earlier(release: Release, request: Request) -> None:
@@ -59,25 +93,27 @@ def _show_earlier(release: Release, request: Request) -> None:
         return
     outside = release.parameters.get("trips_outside")
     if outside is None:
-        console.print(f"This release and {request.zones_of} are safe side by side if they share no trip.")
+        console.paragraph(f"This release and {request.zones_of} are safe side by side if they share no trip.")
         return
     trips = format_count(outside, "trips begin or end", "trip begins or ends")
-    console.print(f"{trips} outside the zones of {request.zones_of}, and {'is' if outside == 1 else 'are'} suppressed.")
+    console.paragraph(
+        f"{trips} outside the zones of {request.zones_of}, and {'is' if outside == 1 else 'are'} suppressed."
+    )
 
 
-def show_linked(linked: LinkedReleases) -> None:
+def show_linked(linked: LinkedReleases, *, metrics: bool = False) -> None:
     """Print the whole and each segment in one table."""
     show_input(linked.whole.od)
-    console.print(linked_promise(linked.whole), style="bold")
+    console.paragraph(linked_promise(linked.whole), "bold")
     table = make_table(
         "The whole and its segments, on the same zones",
-        ("table", "trips", "flows", "of few persons", "suppressed", "G"),
+        ("table", "trips", "flows", "of few persons", "suppressed", *(["G"] if metrics else [])),
         left=("table",),
     )
     rows = [("whole", linked.whole, None), *((part.title, part.release, part.reason) for part in linked.parts)]
     for title, release, reason in rows:
         if release is None:
-            table.add_row(title, "-", reason, "-", "-", "-")
+            table.add_row(title, "-", reason, "-", "-", *(["-"] if metrics else []))
             continue
         persons = privacy(release).get("persons")
         table.add_row(
@@ -86,7 +122,7 @@ def show_linked(linked: LinkedReleases) -> None:
             f"{len(release.classes):,}",
             "-" if persons is None else f"{persons.below:,}",
             f"{suppressed_share(release):.1%}",
-            f"{utility(release.od, release).g:,.1f}",
+            *([f"{utility(release.od, release).g:,.1f}"] if metrics else []),
         )
     console.print(table)
     for part in linked.parts:
@@ -95,21 +131,17 @@ def show_linked(linked: LinkedReleases) -> None:
             console.print(f"{part.title} consists of {names}, which are too rare for tables of their own.")
 
 
-def show_coverage(release: Release) -> None:
+def show_coverage(release: Release, *, metrics: bool) -> None:
     """Print the share of trips for which each attribute is published."""
     from odkanon.quality.attribute_coverage import attribute_coverage
 
-    table = make_table(
-        release.subject.words("Share of trips by published attribute"),
-        ("attribute", "in full", "at least in part"),
-        left=("attribute",),
-    )
+    shares = []
     for found in attribute_coverage(release):
-        table.add_row(" and ".join(found.axes), f"{found.full:.1%}", f"{found.part:.1%}")
-    console.print(table)
-    if release.is_noisy:
-        return
-    console.print(
-        f"Detail was dropped in this order: {release.parameters['give_up']}. A dropped attribute has the value 'any'.",
-        style="dim",
-    )
+        partly = f" (at least in part {found.part:.1%})" if metrics else ""
+        shares.append(f"{' and '.join(found.axes)} {found.full:.1%}{partly}")
+    console.paragraph(release.subject.words(f"Share of trips by published attribute: {', '.join(shares)}."))
+    if metrics and not release.is_noisy:
+        console.paragraph(
+            f"Detail was dropped in this order: {release.parameters['give_up']}. A dropped attribute has the value "
+            "'any'."
+        )

@@ -19,110 +19,123 @@ from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
 from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
-from odkanon.release_format.public_rule import promise
+from odkanon.release_format.public_rule import promise, short_promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 if TYPE_CHECKING:
     from odkanon.study.method_comparison import MethodComparison
 
 
-def show_release(release: Release) -> None:
-    """Print what was read, what is promised, what is published and how good it is."""
+def show_release(release: Release, *, metrics: bool = False) -> None:
+    """Print what was read, what is promised, what is published, and how accurate it is."""
     if release.matrix is not None:
         show_input(release.matrix)
-    console.print(promise(release), style="bold")
+    console.paragraph(promise(release) if metrics else short_promise(release), "bold")
     if release.is_noisy:
         show_noisy(release)
-        return
-    show_published(release)
+    else:
+        show_published(release)
     if release.subject.place is not None:
         return  # the other measures are of flows
-    show_privacy([(release.method, release)])
+    if not metrics:
+        for found in list(release.accuracy.values())[:1]:
+            console.paragraph(found.sentence())
+        return
+    if not release.is_noisy:
+        show_privacy([(release.method, release)])
     summarize_accuracy([(release.method, release)])
-    show_utility([(release.method, release)])
+    if not release.is_noisy:
+        show_utility([(release.method, release)])
 
 
 def show_input(od: Matrix) -> None:
-    """Print how many rows were read, and why some were rejected."""
+    """Print how many rows were read, what was not used, and why some were rejected."""
     whole, subject = od.summary, od.summary.source.subject
-    rejected = whole.source.rejected
     pairs = f"between {format_count(whole.pairs, 'pairs of places', 'pair of places')}"
     if subject.place is not None:
         pairs = f"in {format_count(len(od.origins.leaves), 'places', 'place')}"
     trips = subject.words(format_count(whole.trips, "trips"))
     share = sum(unusable_rows(whole.source).values()) / max(whole.source.rows, 1)
     lost = f", {share:.0%} of which cannot be used" if rejected_share(whole.source) > MANY_REJECTED else ""
-    console.print(
-        f"Read {format_count(whole.source.rows, 'rows')}{lost}: {trips} {pairs}.",
-        style="bold yellow" if lost else None,
+    located = od.origins.resolution is not None
+    console.paragraph(
+        f"Read {format_count(whole.source.rows, 'rows')}{lost}: {trips} {pairs}{_place(od) if located else ''}.",
+        "bold yellow" if lost else None,
     )
     if lost and whole.source.example:
-        console.print(f"  for instance {whole.source.example}", style="yellow")
-    if od.origins.resolution is not None:
-        _show_place(od)
-    for reason, part in rejected.items():
-        console.print(f"  rejected {format_count(part.rows, 'rows')} {subject.words(reason)}", style="yellow")
+        console.paragraph(f"  for instance {whole.source.example}", "yellow")
+    if located:
+        _check_zone(od)
+    if whole.source.rejected:
+        reasons = (f"{format_count(part.rows, 'rows')} {reason}" for reason, part in whole.source.rejected.items())
+        console.paragraph(f"  rejected {subject.words('; '.join(reasons))}", "yellow")
     if whole.source.unused:
-        console.print(f"Not used: {', '.join(whole.source.unused)}.", style="dim")
+        console.paragraph(f"Not used: {', '.join(whole.source.unused)}.", "dim")
     if whole.source.lookalikes:
-        console.print(
+        console.paragraph(
             f"  {whole.source.lookalikes:,} rows equal another row; they count as {subject.unit}, because duplicates "
             "cannot be recognised without a person, a time and coordinates",
-            style="yellow",
+            "yellow",
         )
 
 
-def _show_place(od: Matrix) -> None:
-    """Print around which place most trips start, which makes wrong coordinates obvious."""
+def _place(od: Matrix) -> str:
+    """Return around which place most trips start, which makes wrong coordinates obvious."""
     from odkanon.publish.report.basemap import describe_place
-    from odkanon.read.coordinates import utm_neighbours
 
     lat, lon = (float(np.median(values)) for values in od.origins.centres)
-    source = od.summary.source
-    start, place = "start" if source.subject.place is None else "are", describe_place(lat, lon)
-    named = "" if place is None else f", {place}"
-    console.print(f"They {start} around latitude {lat:.2f}, longitude {lon:.2f}{named}.")
-    crs = source.reading.get("crs")
-    neighbours = None if crs is None else utm_neighbours(crs, lon)
+    place = describe_place(lat, lon)
+    return f" near {lat:.2f}, {lon:.2f}" if place is None else f" {place} ({lat:.2f}, {lon:.2f})"
+
+
+def _check_zone(od: Matrix) -> None:
+    """Print what suggests that the reference system is that of a neighbouring zone."""
+    from odkanon.read.coordinates import utm_neighbours
+
+    crs = od.summary.source.reading.get("crs")
+    neighbours = None if crs is None else utm_neighbours(crs, float(np.median(od.origins.centres[1])))
     if neighbours is not None:
-        console.print(f"  {neighbours}; is zone {crs} the right one?", style="yellow")
+        console.paragraph(f"  {neighbours}; is zone {crs} the right one?", "yellow")
 
 
 def show_published(release: Release) -> None:
     """Print what is published and what is suppressed."""
-    share = release.classes.trips.sum() / release.input.trips
+    left = release.input.trips - int(release.classes.trips.sum())
     zones = (
         f"between {len(release.origins):,} origin and {format_count(len(release.destinations), 'destination zones')}"
     )
     if release.subject.place is not None:
         zones = f"in {format_count(len(release.origins), 'zones')}"
-    published = f"Published {format_count(len(release.classes), 'flows')} {zones}, {share:.1%} of the trips"
-    console.print(release.subject.words(f"{published}; suppressed {1 - share:.1%}."))
+    listed, lost = "all trips", ""
+    if left:
+        listed = f"{1 - left / release.input.trips:.1%} of {format_count(release.input.trips, 'trips')}"
+        lost = f"; suppressed: {format_count(left, 'trips', 'trip')}"
+    published = f"Published {format_count(len(release.classes), 'flows')} {zones}: {listed}{lost}."
+    console.paragraph(release.subject.words(published))
     if release.companion is not None:
         budget = release.budget
         trips = format_count(release.companion.trips, "trips")
         over = budget is not None and budget.mass(release.suppressed) > budget.allowance(release.input)
-        console.print(
+        console.paragraph(
             f"One flow of {trips} is suppressed although it meets the rule: otherwise the total of the other "
             "suppressed trips, which can be derived, would be below it."
             + (f" This exceeds the budget of {budget.share:.0%} of {budget.of}." if over and budget else ""),
-            style="yellow",
+            "yellow",
         )
 
 
 def show_noisy(release: Release) -> None:
     """Print what a noisy release estimates, and what was spent on the same people."""
-    console.print(
+    console.paragraph(
         f"Estimated {release.classes.trips.sum():,} trips in {format_count(len(release.classes), 'rows')}, from "
         f"{format_count(len(release.parameters['noise']), 'queries', 'query')} with noise."
     )
     spent = release.parameters.get("spent")
     if spent is not None:
-        console.print(
+        console.paragraph(
             f"Spent on the same people so far: epsilon = {spent['epsilon']:.3g}, delta = {spent['delta']:.3g} "
             f"({format_count(spent['releases'], 'releases')} in {spent['ledger']})."
         )
-    summarize_accuracy([(release.method, release)])
 
 
 def show_privacy(releases: list[tuple[str, Release]]) -> None:
@@ -225,32 +238,21 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
     )
 
 
-def show_files(folder: Path, result: Release, texts: Sequence[str]) -> None:
-    """Print which files were written, and which of them to open first."""
-    page = folder / "report.html"
-    look = f" Open {page} in a browser to see it." if page.is_file() else ""
-    console.print(f"Wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}.{look}")
-    show_verdict(folder, result, texts)
-
-
-def show_verdict(folder: Path, result: Release | LinkedReleases, texts: Sequence[str]) -> None:
-    """Print whether to publish a release with these cautions, what to keep, and the next command."""
+def show_files(folder: Path, result: Release | LinkedReleases, texts: Sequence[str]) -> None:
+    """Print whether to publish a release with these cautions, what to keep, and what to open first."""
     recipe, found = folder.with_name(recipe_path(folder).name), verdict(result, texts)
     content = read_recipe(folder) or {}
     console.add_result(folder=folder, recipe=recipe, verdict=found, about=content.get("about") or _accounts(content))
-    keep = f"Keep {recipe}, which contains private figures."
-    if found == "pass":
-        console.print(f"Ready to publish: {folder}. {keep} Check it: odkanon audit {recipe}", style="bold green")
-    elif found == "review":
-        count = format_count(len(texts), "cautions")
-        console.print(
-            f"Look at this first: {count} above. {keep} See the rows concerned: odkanon audit {recipe}",
-            style="bold yellow",
-        )
-    else:
-        release = result.whole if isinstance(result, LinkedReleases) else result
-        change = "leave out --budget" if release.budget is not None and release.is_nested else "choose a larger --k"
-        console.print(f"Not for publication: {folder}. Next: {change} and anonymize again.", style="bold red")
+    console.add_result(files=sorted(path.name for path in folder.iterdir()))
+    verdicts = {
+        "pass": (f"Ready to publish: {folder}.", "bold green"),
+        "review": (f"Look at this first: {format_count(len(texts), 'cautions')} above.", "bold yellow"),
+        "fail": (f"Not for publication: {folder}.", "bold red"),
+    }
+    text, style = verdicts[found]
+    page = folder / "report.html"
+    look = f" Open {page} in a browser." if page.is_file() else ""
+    console.paragraph(f"{text}{look} Keep {recipe}: it has private figures; do not publish it.", style)
 
 
 def _accounts(recipe: dict[str, Any]) -> dict[str, Any]:

@@ -415,11 +415,11 @@ class Release(Frozen):
 
         return shorthands.estimate(self, question)
 
-    def save(self, folder: str | Path, *, force: bool = False, matrix: Any = None) -> Path:
+    def save(self, folder: str | Path, *, force: bool = False, matrix: Any = None, texts: Any = None) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
         from odkanon.pipeline import shorthands
 
-        return shorthands.save(self, Path(folder), force=force, matrix=matrix)
+        return shorthands.save(self, Path(folder), force=force, matrix=matrix, texts=texts)
 
     def view(self, where: str | None = None) -> CubeView:
         """Return some of the trips of a cube as a matrix; see `odkanon.publish.attribute_view`."""

@@ -115,12 +115,12 @@ def _price(release: Release, measure: str) -> str:
         return f"{advice}."
     dearer = run_method(matrix, rule, method=release.method, **options)
     shares = [1 - suppressed_share(each) for each in (dearer, release)]
-    price = f"{shares[0]:.1%} of the trips would be published instead of {shares[1]:.1%}"
-    if f"{shares[0]:.1%}" == f"{shares[1]:.1%}":
-        price = f"{shares[0]:.1%} of the trips would be published, as now"
+    flows = f"{len(dearer.classes):,} flows instead of {len(release.classes):,}"
+    same = f"{shares[0]:.1%}" == f"{shares[1]:.1%}"
+    price = f"that publishes {shares[0]:.1%} of the trips{' as well' if same else f', not {shares[1]:.1%}'}, in {flows}"
     if not release.is_nested and dearer.refusal is None:
         before, after = (utility(matrix.summary, each).g for each in (release, dearer))
-        price += f", between zones of {after:,.0f} instead of {before:,.0f} finest cells on average (G)"
+        price += f" between zones of {after:,.0f} instead of {before:,.0f} finest cells on average (G)"
     return f"{advice}: {price}."
 
 

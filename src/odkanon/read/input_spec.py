@@ -262,10 +262,7 @@ class InputSpec:
     def clock(self) -> str:
         """A note on the time zone of hours."""
         if self.timezone is None:
-            return (
-                "Hours are those written in the input: Z and offsets from UTC are not converted, and timestamps "
-                "stored with a time zone are in UTC."
-            )
+            return "Hours are as written: offsets are not converted, stored time zones are UTC."
         return f"Hours are in the time zone {self.timezone}, as times without an offset are assumed to be."
 
     @cached_property

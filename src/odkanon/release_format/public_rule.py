@@ -117,6 +117,18 @@ def noise_promise(parameters: Mapping[str, Any]) -> str:
     )
 
 
+def short_promise(release: Release) -> str:
+    """Return the promise in fewer words, for the terminal; the full statement is in ``release.json``."""
+    full = promise(release)
+    if NO_BOX not in full:
+        return full
+    stated = statement(publishable_rule(release))
+    return release.subject.words(
+        f"{stated} Each trip is in one row, as fine as the rule allows. Readers who do not know the total cannot "
+        "show that a pair of zones holds other trips than those of the rows inside it."
+    )
+
+
 def linked_promise(whole: Release) -> str:
     """Return the statement of linked releases, given the unsegmented one."""
     stated = f"{statement(whole.rule)} So is every group that sums and differences of these tables single out."

@@ -88,7 +88,7 @@ class Accuracy:
         chosen = min(self.squares, key=lambda place: abs((place.km or 0) - km))
         good = self.good_from
         largest = self.squares[-1].name
-        upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} at every size up to {largest}"
+        upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} up to {largest}"
         return f"Flows between places of {chosen.name} are right to {chosen.cpc:.0%}; {upward}."
 
     def as_dict(self) -> dict[str, Any]:
