@@ -9,6 +9,7 @@ from odkanon.errors import RefusedError as RefusedError
 from odkanon.errors import ReleaseWarning as ReleaseWarning
 from odkanon.errors import UnsafeReleaseError as UnsafeReleaseError
 from odkanon.evidence.attacks import register_attack as register_attack
+from odkanon.evidence.correction import correct as correct
 from odkanon.evidence.gather import gather_evidence as gather_evidence
 from odkanon.evidence.policy import check_release as check_release
 from odkanon.evidence.policy import read_policy as read_policy

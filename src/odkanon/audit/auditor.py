@@ -28,7 +28,14 @@ from odkanon.audit.folder_audit import audit_folder, audit_recipes, releases_in
 from odkanon.audit.pairwise_checks import ReleaseComparer, clusters_of
 from odkanon.audit.published_counts import compare_numbers
 from odkanon.audit.recount import recount
-from odkanon.audit.relations import Relation, are_linked, count_atoms, find_relations, find_unknown_relations
+from odkanon.audit.relations import (
+    CORRECTION,
+    Relation,
+    are_linked,
+    count_atoms,
+    find_relations,
+    find_unknown_relations,
+)
 from odkanon.audit.release_checks import check_homogeneity, check_margins, check_persons, check_rule, check_totals
 from odkanon.audit.release_reader import PublishedRelease, read_release, reporting_damage
 from odkanon.audit.row_nesting import check_overlap, load_attributes
@@ -48,6 +55,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 
 MAX_NAME = 255
 """The length of the longest possible file name."""
+DECIDED = "decided flow by flow when the correction was made"
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
 FOREIGN = (
@@ -266,6 +274,12 @@ def compare_releases(
             by_trips.append(each)
         elif method == NUMBERS:
             by_numbers.append(each)
+        elif method == DECIDED:
+            text = (
+                f"{' and '.join(each.names)}: one corrects the other; that all changes meet the rule was decided from "
+                "both files of trips when it was made, and does not follow from the tables"
+            )
+            findings.append(Finding("relation", each.names, text, "note"))
         elif method == NOTHING and each.kind != "unknown":
             text = f"{each.one.name} and {each.other.name} share trips, but on such zones they cannot be compared"
             text += "" if places.comparable(each.one, each.other) else "; give the lookup table of their zones"
@@ -286,6 +300,8 @@ def _comparison_method(relation: Relation, exact: frozenset[int], places: ZonePl
     both = (relation.one, relation.other)
     if relation.kind == "disjoint":
         return NEEDLESS
+    if relation.how == CORRECTION:
+        return DECIDED
     if relation.kind == "unknown" or any(each.nested for each in both):
         return NOTHING
     if {each.number for each in both} <= exact and not any(each.thinned for each in both):

@@ -25,6 +25,8 @@ OTHER = "other"
 """The segment of values that have too few trips for a table of their own."""
 TIME_ATTRIBUTES = ("hour", "start_time", "end_time")
 BY_CLAIM = "as claimed"
+CORRECTION = "as a correction"
+"""How a relation is known if one release states that it corrects the other."""
 TOO_MANY = "against your claim, by their totals"
 """How a relation is known if the totals contradict an auditor who claims that releases share no trips."""
 
@@ -126,9 +128,17 @@ def _relate_by_trips(
     return Relation(other, one, "part", how) if both == second else Relation(one, other, "overlap", how)
 
 
+def corrected_names(release: PublishedRelease) -> tuple[str, ...]:
+    """Return the name of the release that a release corrects, if it does and its recipe confirms it."""
+    stated = release.manifest.get("parameters", {}).get("corrects")
+    return (str(stated),) if stated is not None and release.parameters.get("corrects") == stated else ()
+
+
 def _relate_by_statements(one: PublishedRelease, other: PublishedRelease) -> Relation:
     """Return the relation by the periods, segments and filters that recipes and manifests state."""
     how = "by their statements"
+    if one.name in corrected_names(other) or other.name in corrected_names(one):
+        return Relation(one, other, "overlap", CORRECTION)
     if have_disjoint_periods(one, other):
         return Relation(one, other, "disjoint", "by their periods")
     if one.sha256 is None or one.sha256 != other.sha256 or has_unknown_filter(one) or has_unknown_filter(other):

@@ -1,4 +1,4 @@
-"""``odkanon rerun``: repeat a release from its recipe, or make the same release of another input."""
+"""``odkanon rerun`` and ``correct``: a release once more, of the same input, the next one, or a corrected one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
 from odkanon.cli.old_names import is_set
+from odkanon.core.formatting import format_count
 from odkanon.core.paths import remote
 from odkanon.errors import InputError, nearest
 
@@ -92,6 +93,57 @@ def _redraws(recipe: Mapping[str, Any], output: Path | None) -> bool:
         )
     console.print(f"The noise is drawn anew: other numbers than before, and {cost} spent again.", style="bold yellow")
     return True
+
+
+@command(
+    """
+    release: RELEASE  Folder of the published release.
+    source: --input FILE  The corrected trips of the same period. Repeatable.
+    --output -o DIR  Folder for the correction.
+    --trips FILE  The trips of the release. [default: those that the recipe names]
+    --late FILE  Write the added trips that cannot be published now, to be read with those of the next period.
+    --force  Replace earlier outputs.
+    """
+)
+def correct(
+    release: Path,
+    source: list[Path] = [],  # noqa: B006 - typer copies it
+    output: Path | None = None,
+    trips: Path | None = None,
+    late: Path | None = None,
+    force: bool = False,
+) -> None:
+    """Correct a published release where both tables together disclose no group below the rule; refuse otherwise.
+
+    Examples
+    --------
+    `odkanon correct may --input may-corrected.csv -o may-2 --late late.csv`
+    """
+    from odkanon.evidence.correction import correct as run
+
+    if not source:
+        raise InputError("a correction needs the corrected trips; give them", option="input FILE")
+    made = run(release, source[0] if len(source) == 1 else source, output, trips=trips, late=late, force=force)
+    console.add_result(**vars(made))
+    if made.release is not None and made.supplement:
+        console.print(
+            f"{made.release} has {format_count(made.added, 'added trips')}, on the rows of {release}: add the two. "
+            "They share no trip."
+        )
+    elif made.release is not None:
+        console.print(
+            f"{made.release} replaces {release}: {format_count(made.flows, 'flows')} changed, "
+            f"{format_count(made.added, 'trips')} were added and {made.removed:,} taken out."
+        )
+    if made.not_added or made.not_removed:
+        console.print(
+            f"Not changed, because too few share each change: {format_count(made.not_added, 'trips')} to be added, "
+            f"{made.not_removed:,} to be taken out."
+        )
+    if made.late is not None:
+        console.print(f"Wrote {made.late}: read it with the trips of the next period; do not publish it.")
+    elif made.not_added:
+        console.print("Publish the trips to be added with the next period: --late FILE writes them.")
 
 
 def _command(recipe: Mapping[str, Any], beside: Path) -> dict[str, Any]:

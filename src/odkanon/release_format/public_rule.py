@@ -20,6 +20,10 @@ NO_BOX = (
     "No box (one public zone on each axis, at any level) can be shown to hold trips other than those of the rows "
     "inside it, to a reader who knows the rows, the method and all zones, but not the total of the input."
 )
+CORRECTED = (
+    " It corrects {}: trips were added to a flow, or taken out of it, only where these are as many by themselves; all "
+    "other flows are as they were."
+)
 
 
 def publishable_rule(release: Release) -> Rule:
@@ -82,6 +86,8 @@ def promise(release: Release) -> str:
     if release.is_noisy:
         return noise_promise(release.parameters)
     stated = words(statement(publishable_rule(release)))
+    if "corrects" in release.parameters:
+        stated += words(CORRECTED.format(release.parameters["corrects"]))
     if not release.is_nested:
         return stated
     safe = release.parameters.get("implications") == "safe"

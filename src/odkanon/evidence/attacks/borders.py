@@ -50,7 +50,7 @@ def borders(context: AttackContext) -> AttackResult:
 
 
 def listed_cells(context: AttackContext, listed: Mapping[Axis, Cells]) -> AttackResult:
-    """Test whether zones list only cells that have trips, which names small cells; a complete list says nothing.
+    """Test whether zones list only cells that have trips, which names small cells; a complete list discloses nothing.
 
     Where zones list some children of a cell and leave out others, the data decided if nearly all of the former have
     trips and few of the latter.
