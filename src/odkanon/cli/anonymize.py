@@ -60,6 +60,7 @@ class BudgetOf(StrEnum):
     --iterations NUMBER  With treecut, freezones: the length of the search; the same number gives the same result.
     --time-limit SECONDS  With treecut, freezones: stop the search then, with the best result so far.
     --coarsest LEVEL  With cascade: publish nothing coarser than this H3 resolution, or level of --hierarchy.
+    --total-known  With cascade: leave out a secret 1 % of the persons, so that the total of the trips may be public.
     implications: --allow-inference  With cascade: publish more, although somebody who knows the method can infer that
         groups below the rule exist. [default: no such inference is possible]
     steps: --substeps  With methods on a tree of H3 cells: add two levels between each cell and its parent.
@@ -120,6 +121,7 @@ def anonymize(
     iterations: int | None = None,
     time_limit: float | None = None,
     coarsest: int | None = None,
+    total_known: bool = False,
     implications: Annotated[bool, typer.Option(callback=lambda given: "allowed" if given else None)] = False,
     steps: Annotated[bool, typer.Option(callback=lambda given: "fine" if given else None)] = False,
     level: str | None = None,
@@ -190,6 +192,7 @@ def anonymize(
         "iterations": iterations,
         "time_limit": time_limit,
         "coarsest": coarsest,
+        "total_known": total_known or None,
         "implications": implications,
         "steps": steps,
         "give_up": give_up,

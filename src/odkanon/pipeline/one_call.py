@@ -54,6 +54,7 @@ class Options(ReadOptions, total=False):
     time_limit: float | None
     coarsest: int | None
     allow_inference: bool
+    total_known: bool
     substeps: bool
     at_level: str | int | None
     symmetric: bool
@@ -112,6 +113,7 @@ def anonymize(
     time_limit: float | None = None,
     coarsest: int | None = None,
     allow_inference: bool = False,
+    total_known: bool = False,
     substeps: bool = False,
     at_level: str | int | None = None,
     symmetric: bool = False,
@@ -161,10 +163,10 @@ def anonymize(
     budget, budget_of, suppress, max_levels
         Share that may be suppressed, in [0, 1); a share of ``"rows"`` or ``"trips"``; spent ``"before"`` or
         ``"after"`` generalising; with ``"before"``, levels that a pair may be lifted to be kept.
-    target, objective, compactness, iterations, time_limit, coarsest, allow_inference
+    target, objective, compactness, iterations, time_limit, coarsest, allow_inference, total_known
         Parameters of single methods: trips per origin zone (atg-soft); what is minimised (treecut); roundness of zones
-        (freezones); length of the search (treecut, freezones); the coarsest level to publish, and whether groups below
-        the rule may be inferred (cascade).
+        (freezones); length of the search (treecut, freezones); the coarsest level to publish, whether groups below
+        the rule may be inferred, and whether the total of the input is known (cascade).
     substeps : bool
         Two more levels between an H3 cell and its parent.
     at_level : str or int, optional
@@ -224,6 +226,7 @@ def anonymize(
         "time_limit": time_limit,
         "coarsest": coarsest,
         "implications": "allowed" if allow_inference else None,
+        "total_known": total_known or None,
         "steps": "fine" if substeps else None,
         "level": None if at_level is None else str(at_level),
         "symmetric": symmetric or None,

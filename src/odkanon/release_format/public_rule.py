@@ -25,6 +25,12 @@ CORRECTED = (
     "other flows are as they were."
 )
 
+EVEN_WITH_TOTAL = (
+    "A row lists at least so many of the trips that no finer row lists: a secret share of the persons was left out. "
+    "No box (one public zone on each axis, at any level, except everything) can be shown to hold trips other than "
+    "those of the rows inside it, to a reader who knows the rows, the method, all zones and the total of the input."
+)
+
 
 def publishable_rule(release: Release) -> Rule:
     """Return the rule of a release with a publishable weight threshold.
@@ -91,6 +97,8 @@ def promise(release: Release) -> str:
     if not release.is_nested:
         return stated
     safe = release.parameters.get("implications") == "safe"
+    if release.parameters.get("total_known"):
+        return words(f"{stated} {EVEN_WITH_TOTAL}")
     lists = AT_LEAST if safe and release.parameters.get("rows") != "given" else EXACT
     if release.budget is not None:
         implied = "The choice of rows depends on the data and discloses some of it: for comparing, not for publishing."

@@ -125,6 +125,34 @@ class MemoryResidual:
         return row_of_pair
 
 
+def leave_out(flows: Flows, unit: str | None, share: float, random: np.random.Generator) -> tuple[Flows, Totals]:
+    """Return flows without all trips of some contributors, drawn at random, and what was left out.
+
+    * ``unit``: the measure that counts the contributors; trips of nobody, or all trips where it is None, are drawn one
+      by one.
+    * ``share``: the probability with which each of them is left out.
+    """
+    trips, weight, contributions = np.zeros_like(flows.trips), np.zeros_like(flows.trips), dict(flows.contributions)
+    nobody = flows.trips
+    if unit is not None:
+        own = flows.contributions[unit]
+        leaves = (random.random(own.people) < share)[own.contributor]
+        trips = group_sum(own.flow[leaves], len(flows), own.masses["trips"][leaves])
+        nobody = flows.trips - group_sum(own.flow, len(flows), own.masses["trips"])
+        if flows.weight is not None:
+            weight = group_sum(own.flow[leaves], len(flows), own.masses["weight"][leaves])
+        masses = {name: mass[~leaves] for name, mass in own.masses.items()}
+        contributions[unit] = replace(own, flow=own.flow[~leaves], contributor=own.contributor[~leaves], masses=masses)
+    drawn = random.binomial(nobody, share)
+    trips = trips + drawn
+    if flows.weight is None:
+        return replace(flows, trips=flows.trips - trips, contributions=contributions), Totals(0, int(trips.sum()))
+    # Where single weights are not known, those left out have the mean weight of what is there.
+    weight = weight + (flows.weight - weight) // np.maximum(flows.trips - trips + drawn, 1) * drawn
+    left = replace(flows, trips=flows.trips - trips, weight=flows.weight - weight, contributions=contributions)
+    return left, Totals(0, int(trips.sum()), int(weight.sum()))
+
+
 def choose_leaving_trips(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
     """Choose which trips leave their group, so that as many contributors as possible are on both sides.
 

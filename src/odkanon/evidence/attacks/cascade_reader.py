@@ -104,6 +104,11 @@ class CascadeReader:
                 yield AxisBox(axis, at, code, subtree), 1
             yield from ((AxisBox(axis, at, None, subtree), count) for subtree, count in left.items() if count > 0)
 
+    def withstands(self) -> int:
+        """Return the most unlisted trips with which a known total shows no box other than everything."""
+        root = LadderNode(len(self.ladder) - 1, tuple(0 for _ in self.ladder.sides))
+        return min(self._can_pass(root, box) for box, _ in self.boxes(root))
+
     def row_above(self, node: LadderNode) -> LadderNode | None:
         """Return the finest other row that a row lies in."""
         while node.rung + 1 < len(self.ladder):

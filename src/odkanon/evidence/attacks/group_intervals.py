@@ -204,6 +204,8 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
         )
     if telling:
         outcome += f"; and {len(telling):,} rows at their cap have weights that disclose how many trips are above it"
+    if variant == "capped" and ladder.reaches_root and not context.options.get("total_known"):
+        outcome += _known_total(context, reader)
     inside = [
         f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}" for name, box, least in disclosed
     ]
@@ -215,6 +217,17 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
         of=len(listed),
         numbers={"shown to exist": len(disclosed) + len(telling), "rows concerned": concerned, "weights": len(telling)},
         examples=tuple([*inside, *beside][:MAX_EXAMPLES]),
+    )
+
+
+def _known_total(context: AttackContext, reader: CascadeReader) -> str:
+    """Return whether a reader who also knows the total of the input may be shown a box, as the end of a sentence."""
+    unlisted, most = context.od.trips - sum(reader.rows.values()), reader.withstands()
+    if unlisted <= most:
+        return f". {unlisted:,} trips are in no row; a known total of the input would show nothing up to {most:,}"
+    return (
+        f". {unlisted:,} trips are in no row, more than the {most:,} up to which a known total of the input shows "
+        "nothing: do not publish that total"
     )
 
 

@@ -170,7 +170,7 @@ def hold(ladder: Ladder, rung: int, attributes: list[Ints], below: Below, plain:
         untouched.append(spread)
         touched.append(steps)
     sums = Caps(total, most, untouched, touched)
-    return sums, np.where(level.single[attributes[axis]], 0, _least(ladder, rung, attributes, sums))
+    return sums, np.where(level.single[attributes[axis]], 0, least_with_empty_box(ladder, rung, attributes, sums))
 
 
 def _place(child: Ints, count: Ints, parent: Ints, kind: Ints) -> Ints:
@@ -225,8 +225,8 @@ def _step_sums(
     )
 
 
-def _least(ladder: Ladder, rung: int, attributes: list[Ints], sums: Caps) -> Ints:
-    """Return the least that the parts of each node hold while any one of its largest proper boxes is empty."""
+def least_with_empty_box(ladder: Ladder, rung: int, attributes: list[Ints], sums: Caps) -> Ints:
+    """Return the least that each node or its parts hold while any one of its largest proper boxes is empty."""
     least = np.full(len(sums.nothing), _FREE)
     for axis, (values, steps) in enumerate(zip(sums.untouched, sums.touched, strict=True)):
         left = ladder.level(rung, axis).step_count[attributes[axis]].copy()

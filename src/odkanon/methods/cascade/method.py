@@ -11,23 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
+from secrets import randbits
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.random import default_rng
 
 from odkanon.attributes.hierarchies import join_rare_values
 from odkanon.attributes.spec import MISSING, OTHER
 from odkanon.core.arrays import Bools
 from odkanon.engine.dispatch import open_workspace
-from odkanon.engine.memory.residual import MemoryResidual
+from odkanon.engine.memory.residual import MemoryResidual, leave_out
 from odkanon.engine.protocols import Workspace
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder, in_turns, order_of, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.budget import Budget, BudgetOf
-from odkanon.model.measures import BY_CONTRIBUTOR
+from odkanon.model.flows import Totals
+from odkanon.model.measures import BY_CONTRIBUTOR, DISTINCT
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import disclosed_weights
@@ -49,6 +53,7 @@ def cascade(
     implications: Implications = "safe",
     give_up: str | None = None,
     rows: EarlierRows | None = None,
+    total_known: bool = False,
 ) -> Release:
     """Anonymise with a cascade.
 
@@ -74,6 +79,8 @@ def cascade(
     rows : EarlierRows, optional
         List only rows of an earlier cascade, of other trips. A trip goes to the finest of them that it lies in, and
         from rows with too few of them to the next coarser one.
+    total_known : bool
+        Leave out a secret set of some 1 % of the persons first, so that the total of the input may be public.
 
     Returns
     -------
@@ -97,6 +104,10 @@ def cascade(
         if not safe or od.axes or coarsest is not None or budget is not None:
             raise InputError("the rows are given; there are no further options")
         parameters["rows"] = "given"
+    if total_known and (not safe or coarsest is not None or budget is not None or rows is not None):
+        raise InputError(
+            "a known total is allowed for where all rows of a safe cascade are published; no further options"
+        )
     od = without_rare_values(od, rule)
     work = open_workspace(od)
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
@@ -108,10 +119,47 @@ def cascade(
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
+    if total_known:
+        return _released_without_some(od.in_memory(), rule, parameters | {"total_known": True}, terms, ladder)
     rolled_up = settled(
         lambda now: roll_up(ladder, work.residual_trips(nodes, rule.measures), now, given), terms, od.summary, safe=safe
     )
+    if rolled_up.withstands is not None:
+        parameters["withstands"] = rolled_up.withstands
     return _released(work, od, ReleaseSpec(rule, allowed, "cascade", parameters), rolled_up)
+
+
+LEFT_OUT, DRAWS = 0.01, 100
+"""The mean share of persons that are left out where the total is known, and how often that is drawn at most."""
+
+
+def _released_without_some(
+    od: ODMatrix, rule: Rule, parameters: dict[str, Any], terms: PublicationRule, ladder: Ladder
+) -> Release:
+    """Return the release of what is left without a secret set of persons, which may explain any unlisted trips.
+
+    The share is drawn flat up to twice its mean, and again until no more trips are unlisted than can be left out, so
+    neither whether a draw was needed nor how many were left out follows from the rows and the total.
+    """
+    work, random, spec = open_workspace(od), default_rng(randbits(128)), ReleaseSpec(rule, None, "cascade", parameters)
+    nodes, unit = [side.nodes(0) for side in ladder.sides], _unit_left_out(od, rule)
+    for _ in range(DRAWS):
+        share = 2 * LEFT_OUT * random.random()
+        flows, gone = leave_out(od.flows, unit, share, random)
+        residual = MemoryResidual.from_flows(flows, nodes, rule.measures)
+        rolled_up = settled(partial(roll_up, ladder, residual), terms, od.summary)
+        if gone.trips + rolled_up.unlisted.trips <= 2 * LEFT_OUT * od.summary.trips:
+            parameters["secretly_left_out"] = gone.trips
+            return _released(work, od, spec, rolled_up, gone)
+    return work.refuse(spec, od.summary.source.subject.words(_refusal(rolled_up, spec)))
+
+
+def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
+    """Return whose trips are left out together: those of the contributors that the rule counts, or of persons."""
+    counted = [name for name in rule.measures if name in DISTINCT]
+    if len(counted) > 1:
+        raise InputError("nobody can be left out where persons and households both count; protect one of them")
+    return counted[0] if counted else "persons" if "persons" in od.flows.contributions else None
 
 
 def without_rare_values(od: Matrix, rule: Rule) -> Matrix:
@@ -171,7 +219,9 @@ def forecast(od: ODMatrix, rule: Rule, budget: Budget | None) -> Forecast:
     return Forecast(int(trips.sum()), g)
 
 
-def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp) -> Release:
+def _released(
+    work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp, left_out: Totals | None = None
+) -> Release:
     published = np.ones(len(rolled_up.rows), dtype=bool)
     promises_mean = spec.parameters["implications"] == "safe" and spec.rule.uses_mean_weight(od.summary.own_mean_weight)
     if promises_mean and rolled_up.rows.hides_weight.all():
@@ -182,6 +232,9 @@ def _released(work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp)
     if not published.any():
         return work.refuse(spec, od.summary.source.subject.words(_refusal(rolled_up, spec)))
     nested = replace(rolled_up.nested(published), axes=od.axes)
+    if left_out is not None:
+        at_least = np.ones_like(nested.at_cap)
+        nested = replace(nested, suppressed=nested.suppressed + left_out, at_cap=at_least, unlisted=None)
     return work.nested_release(spec, nested)
 
 

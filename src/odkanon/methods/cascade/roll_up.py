@@ -11,7 +11,7 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints
 from odkanon.engine.node_flows import NestedRows, NodeFlows, codes_to_keys
 from odkanon.engine.protocols import Residual
-from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps
+from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps, least_with_empty_box
 from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.model.flows import Totals
@@ -73,6 +73,8 @@ class RollUp:
     """What rows have above their caps, where that does not go on."""
     most: int | None
     """The most trips that can be in no row, given the rows; None where they do not bound it."""
+    withstands: int | None = None
+    """The most trips in no row with which a known total of the input shows no box; None where that is not known."""
 
     @cached_property
     def left(self) -> Totals:
@@ -144,7 +146,11 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
         listed.append(Listed(rung, chosen, row, left, at_cap))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
-    return RollUp(rows_of(ladder, listed, passes=terms.passes), residual, kept, most)
+    withstands = None
+    if terms.capped and terms.carries and ladder.reaches_root and len(nodes.codes[0]):
+        types = [side.levels[side.top].kind[code] for side, code in zip(ladder.sides, nodes.codes, strict=True)]
+        withstands = int(least_with_empty_box(ladder, len(ladder) - 1, types, nodes.caps).min())
+    return RollUp(rows_of(ladder, listed, passes=terms.passes), residual, kept, most, withstands)
 
 
 def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | None) -> Bools:
