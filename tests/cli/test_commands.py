@@ -63,8 +63,13 @@ def test_demo(tmp_path: Path) -> None:
     for _ in range(2):
         done = odkanon("demo", "-o", tmp_path / "demo")
         assert done.returncode == 0, done
-    assert "Privacy" in done.stdout
+    text = output(done)
+    assert text.index("Privacy: ") < text.index("Each trip is in one row")
+    assert text.endswith(f"in a browser: {tmp_path / 'demo' / 'cascade' / 'report.html'}")
     releases = {path.name: told(path) for path in (tmp_path / "demo").iterdir() if path.is_dir()}
+    cascade = releases.pop("cascade")
+    assert cascade["method"] == "cascade"
+    assert cascade["published"]["share"] > 0.98
     assert set(releases) == {f"{who}-{when}" for who in ("participants", "population") for when in ("before", "after")}
     for name, account in releases.items():
         covered = "trips" if name.startswith("participants") else "weight"

@@ -51,7 +51,7 @@ def test_exports_without_shapely_are_no_refusal_for_privacy(tmp_path: Path, to: 
 def test_the_demo_names_a_command_that_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = odkanon("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    command = done.stdout.replace("\n", " ").partition("Next: ")[2].partition(" sample")[0]
+    command = done.stdout.replace("\n", " ").partition("your own trips: ")[2].partition(" anonymize")[0].strip()
     assert shutil.which(command.split()[0], path=None) or (tmp_path / command.split()[0]).is_file()
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
+import odkanon as odkanon_package
 from cli.runner import odkanon, output
 from evidence.towns import release, write_town
 from odkanon import (
@@ -19,6 +21,7 @@ from odkanon import (
     build_od,
     check_release,
     gather_evidence,
+    make_survey,
     open_release,
     read_policy,
     read_trips,
@@ -242,3 +245,21 @@ def test_an_interruption_ends_the_command_without_a_sheet(during: str, town: Pat
     assert done.returncode == 130, done.stdout + done.stderr
     assert done.stderr.endswith("error: stopped; nothing was written\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_persons_imply_trips_and_households_imply_persons(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    odkanon_package.anonymize(make_survey().slice(0, 9_000), resolution=7, min_persons=10, min_trips=5).save(folder)
+    assert check_release(folder, Policy(rule={"trips": 10, "persons": 10})) == []
+    assert check_release(folder, Policy(rule={"trips": 11}))
+    assert check_release(folder, Policy(rule={"households": 1}))
+
+
+@pytest.mark.slow
+def test_the_example_policy_passes_on_the_default_release_of_the_sample(tmp_path: Path) -> None:
+    trips = tmp_path / "survey.parquet"
+    pyarrow.parquet.write_table(make_survey(), trips)
+    odkanon_package.anonymize(trips).save(tmp_path / "r")
+    (tmp_path / "policy.toml").write_text(EXAMPLE)
+    found = gather_evidence(tmp_path / "r", InputSpec(trips), policy=tmp_path / "policy.toml", seconds=60)
+    assert found.broken == []

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def demo(
     output: Path = Path("odkanon-demo"),
 ) -> None:
-    """Protect the sample survey in four ways and explain the results."""
+    """Protect the sample survey as the paper does, then as a cascade, and name the page to look at."""
     import numpy as np
     import pyarrow as pa
 
     from odkanon.cli.console import console
     from odkanon.cli.progress_bars import stages
-    from odkanon.cli.summaries import show_input, show_privacy, show_utility
+    from odkanon.cli.summaries import show_input, show_privacy, show_published, show_utility, summarize_accuracy
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule
     from odkanon.pipeline.cautions import cautions
@@ -36,6 +36,7 @@ def demo(
     from odkanon.read.area import Area
     from odkanon.read.od_matrix import build_od
     from odkanon.read.trips import read_trips
+    from odkanon.release_format.public_rule import short_promise
     from odkanon.sample.survey import CENTRAL_CELLS, make_survey
     from odkanon.zoning.cells import str_to_cell
 
@@ -55,32 +56,41 @@ def demo(
                 release = anonymize(od, rule, method="odkanon", suppress=when)
                 save_release(release, output / f"{target}-{when}", force=True)
                 releases.append((f"{target}, {when}", release))
+        stage("protecting participants and persons with a cascade")
+        both = Rule.protect("participants", "persons", k=10, of=od)
+        cascade = anonymize(od, both, method="cascade")
+        save_release(cascade, output / "cascade", force=True)
 
     console.rule("The sample survey")
     show_input(od)
-    console.print(
+    console.paragraph(
         "These trips are synthetic. They resemble the survey of the paper; as in its experiment, only trips inside "
-        "five cells of central Paris are used.\n"
+        "five cells of central Paris are used."
     )
-    console.rule("Privacy")
+    console.rule("The paper's result: ODkAnon")
     show_privacy(releases)
-    console.print(
+    console.paragraph(
         "Protecting the participants (at least 10 trips) leaves flows that represent too few people of the population, "
-        "and vice versa: choose whom to protect, or protect both.\n"
+        "and vice versa: choose whom to protect, or protect both."
     )
-    console.rule("Utility")
     show_utility(releases)
-    console.print(
+    console.paragraph(
         "Every budget is 10 %. Spent after generalising, on the flows that remain too small, it gives "
         f"{_zones(releases[1][1])} zones when protecting the participants; spent before, as in the paper, "
-        f"{_zones(releases[0][1])}. With sparser data the difference is larger: see docs/differences.md.\n"
+        f"{_zones(releases[0][1])}. With sparser data the difference is larger: see docs/differences.md."
     )
-    console.add_result(releases=sorted(path for path in output.iterdir() if path.is_dir()))
     for text in cautions(releases[1][1]):
-        console.print(f"Caution: {text}", style="bold yellow")
-    console.print(f"\nWrote four releases to {output}/, each with a report.html to open in a browser.")
+        console.caution(text)
+    console.rule("The default: a cascade that also protects persons")
+    console.paragraph(short_promise(cascade), "bold")
+    show_published(cascade)
+    summarize_accuracy([releases[0], releases[1], ("cascade", cascade)])
+    console.add_result(releases=sorted(path for path in output.iterdir() if path.is_dir()))
     command = command_name()
-    console.print(f"Next: {command} sample -o survey.csv, then {command} anonymize survey.csv -o release")
+    console.paragraph(
+        f"Wrote five releases to {output}. To protect your own trips: {command} anonymize FILE -o release"
+    )
+    console.paragraph(f"Look at one page, in a browser: {output / 'cascade' / 'report.html'}", "bold")
 
 
 def command_name() -> str:

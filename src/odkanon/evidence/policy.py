@@ -51,7 +51,7 @@ clean = ["complement", "differencing", "intervals", "borders"]
 
 [limits.dominance]
 # Upper limits on numbers of attacks, by their names on the sheet.
-"largest share" = 0.75
+"largest share" = 0.90
 
 [limits.membership]
 # Of one person in the data and one who is not, how often an outsider picks the right one (0.5 is tossing a coin).
@@ -253,9 +253,10 @@ def _line(requirement: str, met: bool, found: str, broken: str) -> PolicyLine:
 
 def _review_rule(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
     lines, promised = [], dict(release.manifest.get("rule", {}))
-    counted = max((promised.get(name, 0) for name in ("trips", "persons", "households")), default=0)
-    if counted and "trips" not in promised:
-        promised["trips"] = counted  # k persons make at least k trips
+    implied = 0
+    for measure in ("households", "persons", "trips"):  # k households have k persons at least, and these made k trips
+        implied = max(promised.get(measure, 0), implied)
+        promised |= {measure: implied} if implied else {}
     for measure, least in policy.rule.items():
         value = promised.get(measure)
         if measure == "max_share":
