@@ -21,7 +21,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 _ROUNDS = 15
 """Rounds of balancing the gravity model (Furness 1965)."""
 _TRUST_MARGINS, _TRUST_DIFFERENCE = 1.0, 0.2
-_TRUST_BLOCKS = 0.8
+_TRUST_BLOCKS = 1.0
 """How far flows may lie from what is expected of them, as shares of it: margins from their parents, origins from
 destinations, blocks from the model. Chosen on one survey; the claims are measured on others."""
 _LEAST = 0.02
