@@ -114,6 +114,11 @@ export interface About {
   axes?: { name: string; levels: string[][] }[];
 }
 
+/** What a release with noise promises; null for counts. */
+export function noiseOf({ epsilon, unit }: About["parameters"]): { epsilon: number; unit: "person" | "trip" } | null {
+  return typeof epsilon === "number" ? { epsilon, unit: unit === "trip" ? "trip" : "person" } : null;
+}
+
 export interface Release {
   name: string;
   about: About;

@@ -1,7 +1,7 @@
 /** What is promised, in one sentence, and behind it how the page was made. */
 
 import { h, replace } from "../dom";
-import { COUNTS, type Model } from "../model";
+import { COUNTS, noiseOf, type Model } from "../model";
 import type { Speech } from "../words";
 import { account, asked } from "./account";
 import { footing, promises } from "./heading";
@@ -24,9 +24,10 @@ export class Promises {
   draw(model: Model, speech: Speech): void {
     [this.model, this.speech] = [model, speech];
     const { words } = speech;
-    const { rule, published } = model.releases[0]!.about;
+    const { rule, published, parameters } = model.releases[0]!.about;
+    const noise = noiseOf(parameters);
     const counts = COUNTS.filter((name) => rule[name] != null).map((name) => `${speech.decimal(rule[name]!)} ${words.counted[name]}`);
-    const text = published.classes ? words.promise(counts.join(` ${words.and} `)) : words.promiseNothing;
+    const text = noise ? words.promiseNoise(noise.unit, speech.decimal(noise.epsilon)) : published.classes ? words.promise(counts.join(` ${words.and} `)) : words.promiseNothing;
     replace(this.element, h("p", {}, h("b", {}, words.promiseLead), ` ${text} `, h("button", { type: "button", class: "link", onclick: () => this.open() }, words.made)));
     if (this.dialog.open) this.fill();
   }

@@ -2,7 +2,7 @@
 
 import { h, type Child } from "../dom";
 import { amount, count, exact, listed, percent, plural } from "../format";
-import { COUNTS, type About, type Release } from "../model";
+import { COUNTS, noiseOf, type About, type Release } from "../model";
 
 const THINGS = { trips: "trips", weight: "weighted trips of the population", persons: "different persons", households: "different households" };
 
@@ -10,6 +10,8 @@ const ONE = { trips: "trip", weight: "weighted trip of the population", persons:
 
 /** What every published number is guaranteed to count. */
 export function statement(about: About): string {
+  const noise = noiseOf(about.parameters);
+  if (noise) return `Every number is an estimate with noise: differential privacy of a ${noise.unit}, with epsilon = ${exact(noise.epsilon)}. None is a count.`;
   const parts = COUNTS.filter((name) => about.rule[name] != null).map(
     (name) => `at least ${exact(about.rule[name])} ${about.rule[name] === 1 ? ONE[name] : THINGS[name]}`,
   );
@@ -46,6 +48,7 @@ export const tooFewAnywhere = ({ rule, unlisted }: About): boolean => (unlisted?
 
 /** What the rule does not promise, said as plainly as what it does. */
 export function caution(about: About): string | null {
+  if (noiseOf(about.parameters)) return "Every other release of the same people adds to what is known of them.";
   const persons = about.privacy.persons;
   if (!about.published.classes || about.rule.persons != null || about.rule.households != null) return null;
   if (persons?.min != null && persons.below > 0) {

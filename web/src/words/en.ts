@@ -70,6 +70,7 @@ export const en = {
   light: "Light",
   rough: "Show what is only roughly known",
   promise: (what: string) => `Every published row counts at least ${what}. What you see is estimated from these rows alone.`,
+  promiseNoise: (unit: "person" | "trip", epsilon: string) => `Every number is an estimate with noise: differential privacy of a ${unit}, with epsilon = ${epsilon}.`,
   promiseLead: "Safe to read closely.",
   promiseNothing: "Nothing is published.",
   counted: { trips: "trips", weight: "weighted trips", persons: "different people", households: "different households" },

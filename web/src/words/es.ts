@@ -63,6 +63,7 @@ export const es: Words = {
   light: "Claro",
   rough: "Mostrar lo que solo se conoce a grandes rasgos",
   promise: (what) => `Cada fila publicada cuenta al menos ${what}. Lo que ve se estima solo a partir de esas filas.`,
+  promiseNoise: (unit, epsilon) => `Cada número es una estimación con ruido: privacidad diferencial de ${unit === "person" ? "una persona" : "un viaje"}, con epsilon = ${epsilon}.`,
   promiseLead: "Se puede leer con lupa.",
   promiseNothing: "No se publica nada.",
   counted: { trips: "viajes", weight: "viajes ponderados", persons: "personas distintas", households: "hogares distintos" },

@@ -63,6 +63,7 @@ export const fr: Words = {
   light: "Clair",
   rough: "Montrer ce qui n’est connu que grossièrement",
   promise: (what) => `Chaque ligne publiée compte au moins ${what}. Ce que vous voyez est estimé à partir de ces seules lignes.`,
+  promiseNoise: (unit, epsilon) => `Chaque nombre est une estimation bruitée : confidentialité différentielle d’${unit === "person" ? "une personne" : "un trajet"}, avec epsilon = ${epsilon}.`,
   promiseLead: "À lire de près sans risque.",
   promiseNothing: "Rien n’est publié.",
   counted: { trips: "déplacements", weight: "déplacements pondérés", persons: "personnes différentes", households: "ménages différents" },

@@ -84,6 +84,8 @@ class EstimatedFlows:
 
     def _total(self) -> Numbers:
         trips = np.array([float(self.release.measure("trips").sum())])
+        if self.release.is_noisy:
+            return Numbers(trips, np.zeros(1), np.full(1, np.inf), trips, trips)
         return Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
 
     def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
