@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -280,3 +281,35 @@ def test_rerun_draws_again_and_says_what_that_costs(folder: Path, capsys: pytest
 def test_comparisons_refuse(folder: Path) -> None:
     with pytest.raises(InputError, match="draws anew"):
         run("compare", "survey.parquet", "-o", "grid", "--methods", "noise", "--resolution", 7)
+
+
+def test_what_else_is_made_of_a_release(folder: Path) -> None:
+    assert noisy_cli("-o", "out", "--resolution", 8) == 0
+    with pytest.raises(InputError, match="estimates with noise"):
+        odkanon.audit_releases([folder / "out"])
+    with pytest.raises(InputError, match="no zoning"):
+        run("anonymize", "survey.parquet", "-o", "next", "--zones-of", "out")
+    square = [[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]
+    zone = {"type": "Feature", "properties": {"id": "here"}, "geometry": {"type": "Polygon", "coordinates": [square]}}
+    Path("zones.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [zone]}))
+    assert run("export", "out", "--to", "csv", "--onto", "zones.geojson", "-o", "onto") == 0
+    assert pyarrow.csv.read_csv("onto/flows.csv").column_names == ["origin", "destination", "trips"]
+    assert run("report", "out", "-o", "page.html") == 0
+    assert run("export", "out", "--to", "omx", "-o", "matrix.omx") == 0
+
+
+@pytest.mark.slow
+def test_accuracy_grows_with_epsilon_and_stands_beside_the_release(folder: Path) -> None:
+    from odkanon.evidence.noise_comparison import compare_with_noise
+
+    assert run("anonymize", "survey.parquet", "-o", "counts", "--within", AREA) == 0
+    od = read_matrix("survey.parquet", engine="memory", within=AREA)
+    found = compare_with_noise(folder / "counts", od, epsilons=(0.3, 3.0, 30.0), draws=4)
+    rows = {row["name"]: row["cpc"] for row in found["rows"]}
+    for unit in ("trip", "person"):
+        for size in ("1 km", "2 km", "4 km", "8 km"):
+            cpc = [rows[f"noise for each {unit}, epsilon = {epsilon}"][size] for epsilon in ("0.3", "3", "30")]
+            assert cpc == sorted(cpc)
+    assert rows["this release, read well"]["4 km"] > rows["floor: margins and distances only"]["4 km"] - 0.05
+    assert all(0 < cpc < 1 for row in rows.values() for cpc in row.values())
+    assert found["sentences"]

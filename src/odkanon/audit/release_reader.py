@@ -200,6 +200,11 @@ def read_release(
                 name, f"is not a complete release: it has no {file}", advice="save it again"
             )
     manifest, recipe = read_json(path / "release.json"), read_recipe(path) or {}
+    if isinstance(manifest, dict) and "noise" in manifest:
+        raise InputError(
+            f"the rows of {name} are estimates with noise, so there are no counts to check or to attack; its promise "
+            "rests on how the noise was drawn, which the tests of the program examine"
+        )
     with reporting_damage(name):
         subject = Subject.from_dict(manifest)
         manifest = _plain(manifest, subject)

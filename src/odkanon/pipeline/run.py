@@ -117,6 +117,10 @@ def read_earlier(folder: Path) -> Zoning | EarlierRows:
 
     release = open_release(folder / WHOLE if is_linked_folder(folder) else folder)
     release.require_flows("a release on earlier zones")
+    if release.is_noisy:
+        raise InputError(
+            f"the rows of {folder} are estimates with noise and no zoning; use the zones of a release of counts"
+        )
     nested = is_nested(str(release.manifest.get("method"))) and not release.axes
     return EarlierRows.from_saved(release) if nested else zoning_of(release)
 

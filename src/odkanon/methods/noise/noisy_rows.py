@@ -16,6 +16,7 @@ from odkanon.errors import InputError
 from odkanon.methods.noise.joined_flows import JoinedFlows, block_sums
 from odkanon.methods.noise.public_places import PublicPlaces
 from odkanon.zoning.cells import Floats
+from odkanon.zoning.hierarchy import Hierarchy
 
 LEAST_TRIPS = 2.0
 """A row estimates at least this many trips; fewer go to a coarser row."""
@@ -62,10 +63,15 @@ def list_rows(places: PublicPlaces, joined: JoinedFlows, shares: Floats) -> Nois
     if attributes and first > drops:
         raise InputError(f"{shares.shape[1]:,} combinations of attributes are too many for noise; group their values")
     residual = _by_values(places, joined.flows, shares, first) if attributes else joined.flows[:, :, None].copy()
-    parts = []
+    parts, fine = [], places.block_levels[0]
+    pending: Floats | None = None
     for level in range(first if attributes else 0, tree.top + 1):
         least = LEAST_TRIPS if level < tree.top else 0.5
-        spread = _Spread(places, joined, level)
+        if pending is None and level >= fine:
+            share = residual.sum(axis=2) / np.maximum(block_sums(tree, level, joined.flows), 1e-9)
+            pending = _to_level(tree, fine, level, joined.variance) * share**2
+        before = residual.sum(axis=2)
+        spread = _Spread(places, joined, level, before, pending)
         if attributes and level <= drops:
             parts.append(spread.listed(residual, LEAST_TRIPS, named=True))
         if attributes and level == drops:
@@ -73,9 +79,18 @@ def list_rows(places: PublicPlaces, joined: JoinedFlows, shares: Floats) -> Nois
         if not attributes or level >= drops:
             parts.append(spread.listed(residual, least, named=False))
         if level < tree.top:
-            starts = np.searchsorted(tree.starts[level], tree.starts[level + 1])
-            residual = np.add.reduceat(np.add.reduceat(residual, starts, axis=0), starts, axis=1)
+            if pending is not None:
+                pending = pending * np.clip(residual.sum(axis=2) / np.maximum(before, 1e-9), 0, 1) ** 2
+                pending = _to_level(tree, level, level + 1, pending)
+            residual = _to_level(tree, level, level + 1, residual)
     return NoisyRows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _to_level(tree: Hierarchy, level: int, above: int, values: Floats) -> Floats:
+    """Return the sums of values between the nodes of a level by those of one above."""
+    starts = np.searchsorted(tree.starts[level], tree.starts[above])
+    found: Floats = np.add.reduceat(np.add.reduceat(values, starts, axis=0), starts, axis=1)
+    return found
 
 
 def _by_values(places: PublicPlaces, flows: Floats, shares: Floats, level: int) -> Floats:
@@ -94,6 +109,10 @@ class _Spread:
     places: PublicPlaces
     joined: JoinedFlows
     level: int
+    left: Floats
+    """The flows between the nodes of the level that no finer row lists."""
+    pending: Floats | None
+    """From the fine blocks on, the variance of what is left between the nodes of the level."""
 
     def listed(self, residual: Floats, least: float, *, named: bool) -> tuple[Any, ...]:
         """Return the rows of a level, and take them away from what is left."""
@@ -115,14 +134,14 @@ class _Spread:
     def _variance(self, origin: Ints, destination: Ints, expected: Floats) -> Floats:
         """Return the variance of parts of the flows between nodes: the noise of their blocks, chance and the model."""
         tree, fine = self.places.tree, self.places.block_levels[0]
-        at = max(self.level, fine)
-        starts = np.searchsorted(tree.starts[fine], tree.starts[at])
-        variance = np.add.reduceat(np.add.reduceat(self.joined.variance, starts, axis=0), starts, axis=1)
-        whole = block_sums(tree, at, self.joined.flows)
-        above = np.searchsorted(tree.starts[at], tree.starts[self.level], side="right") - 1
+        own = CHANCE * expected + (MODEL * expected) ** 2
+        if self.pending is not None:
+            left = np.maximum(self.left[origin, destination], expected)
+            return own + self.pending[origin, destination] * (expected / left) ** 2
+        above = np.searchsorted(tree.starts[fine], tree.starts[self.level], side="right") - 1
         block = above[origin], above[destination]
-        share = expected / np.maximum(whole[block], 1e-9)
-        found: Floats = share**2 * variance[block] + CHANCE * expected + (MODEL * expected) ** 2
+        whole = block_sums(tree, fine, self.joined.flows)[block]
+        found: Floats = own + (expected / np.maximum(whole, 1e-9)) ** 2 * self.joined.variance[block]
         return found
 
 

@@ -53,14 +53,18 @@ class ZoneMatrix:
     """The codes as integers, if they are; the outside is 0, or -1 if a zone has the code 0."""
     measures: dict[str, ApportionedRows]
     """``trips`` and, where the release has weights, ``weight``."""
+    noisy: bool = False
+    """Whether the rows are estimates with noise, so that no part of a cell is exact."""
 
     @property
     def names(self) -> list[str]:
         """The values of each cell.
 
         ``trips``, ``trips_exact`` and, where there are weights, ``weight``, ``weight_exact``: the flow, and the part of
-        it that was published between zones inside. The difference is an estimate.
+        it that was published between zones inside. The difference is an estimate. Of noise all is.
         """
+        if self.noisy:
+            return [*self.measures]
         return [name for measure in self.measures for name in (measure, f"{measure}_exact")]
 
     @property
@@ -72,7 +76,7 @@ class ZoneMatrix:
     def blocks(self) -> Iterator[ValueBlock]:
         """Yield the matrix, some origins at a time."""
         for blocks in zip(*(rows.blocks() for rows in self.measures.values()), strict=True):
-            units = [values for block in blocks for values in (block.units, block.exact)]
+            units = [values for block in blocks for values in (block.units, block.exact)[: 2 - self.noisy]]
             yield ValueBlock(blocks[0].first, dict(zip(self.names, units, strict=True)))
 
     def flows(self, block: ValueBlock) -> pa.Table:
@@ -159,7 +163,7 @@ def release_onto(
     numbers = polygons.numbers
     if numbers is not None:
         numbers = np.append(numbers, -1 if 0 in numbers else 0)
-    return ZoneMatrix([*polygons.codes, OUTSIDE], numbers, measures)
+    return ZoneMatrix([*polygons.codes, OUTSIDE], numbers, measures, noisy=release.is_noisy)
 
 
 def attribute_levels(release: SavedRelease) -> list[tuple[ZoneNodes, Ints]]:
