@@ -17,12 +17,21 @@ _EXACT = 10**15
 """Up to here a float represents every whole number, and its tenths."""
 
 
-def weight_scale(total: float) -> int:
+def weight_scale(total: float, heaviest: float = 0.0) -> int:
     """Return the number of units per unit of weight: a power of ten, at most a thousand million.
 
-    It is the finest of `DECIMALS` in which the total fits 64 bits. It depends on nothing else, such as the largest
-    weight, which may be that of a single suppressed trip.
+    It is the finest of `DECIMALS` in which the total fits 64 bits. The heaviest trip alone must not decide it: it may
+    be suppressed, and the decimals of all others would disclose that it exists.
     """
+    if _finest(total) != _finest(total - heaviest):
+        raise InputError(
+            f"one trip has a weight of {heaviest:g}, and all others together {total - heaviest:g}: the decimals of "
+            "every published weight would show that there is such a trip. Check its weight"
+        )
+    return _finest(total)
+
+
+def _finest(total: float) -> int:
     for decimals in DECIMALS:
         scale: int = 10**decimals
         if total * scale < _LIMIT:

@@ -135,7 +135,7 @@ def _units(weight: npt.NDArray[np.float64] | None, good: Bools) -> tuple[Ints | 
     if weight is None:
         return None, 1
     usable = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
-    scale = weight_scale(whole_total(usable[good]))
+    scale = weight_scale(whole_total(usable[good]), whole_total(usable[good].max(initial=0.0, keepdims=True)))
     most = np.where(good, np.inf, largest_weight(len(usable), scale))
     return to_units(np.minimum(usable, most), scale), scale
 

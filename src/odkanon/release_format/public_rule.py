@@ -148,4 +148,8 @@ def linked_promise(whole: Release) -> str:
     stated = f"{statement(whole.rule)} So is every group that sums and differences of these tables single out."
     if not whole.parameters.get("protect_intervals"):
         return stated
-    return f"{stated} No flow below that is known to exist, or to within less than is asked for."
+    return (
+        f"{stated} By the tables and their totals alone, no flow below that can be shown to exist, or to lie within "
+        "less than is asked for. A reader who knows the method may conclude more: a flow of the whole that no segment "
+        "lists has trips of several segments if it just meets the rule."
+    )

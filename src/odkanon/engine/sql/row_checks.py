@@ -147,7 +147,7 @@ def plan_rows(
     columns: dict[str, str] = {} if rows.trips is None else {"trips": rows.trips}
     scale, reason = 1, rows.reason
     if rows.weight is not None and facts["weights"]:
-        scale = weight_scale(facts["total"] or 0.0)
+        scale = weight_scale(facts["total"] or 0.0, facts["heaviest"] or 0.0)
         most = f"CAST('{largest_weight(facts['n_rows'], scale)!r}' AS DOUBLE)"
         reason = f"CASE WHEN {reason} > 0 THEN {reason} ELSE {rows.weight_reason} END"
         columns["weight"] = (
@@ -174,7 +174,8 @@ def _facts(table: SqlInput, rows: RowSql, long: str) -> dict[str, Any]:
     if rows.weight is not None and rows.weight_reason is not None:
         selected |= {"weight": rows.weight, "weight_reason": rows.weight_reason}
         asked["weights"] = f"SUM(CASE WHEN weight_reason = {rows.no_weight} THEN 0 ELSE 1 END)"
-        asked["total"] = "SUM(CASE WHEN reason = 0 AND weight_reason = 0 THEN CEIL(weight) END)"
+        good = "CASE WHEN reason = 0 AND weight_reason = 0 THEN CEIL(weight) END"
+        asked |= {"total": f"SUM({good})", "heaviest": f"MAX({good})"}
     found: dict[str, Any] = table.query(selected, lambda rows: f"SELECT {_listed(asked)} FROM {rows} r").to_pylist()[0]
     return found
 
