@@ -137,3 +137,38 @@ def test_a_new_input_needs_a_place(folder: Path) -> None:
     run("anonymize", "january.parquet", "-o", "january", "--resolution", 6)
     with pytest.raises(InputError, match="-o DIR"):
         run("rerun", "january", "--input", "february.parquet")
+
+
+@pytest.mark.parametrize("method", ["odkanon", "cascade"])
+def test_the_next_month_keeps_the_zones_or_it_is_printed_that_it_does_not(method: str, folder: Path) -> None:
+    assert run("anonymize", "january.parquet", "-o", "january", "--resolution", 6, "--method", method) == 0
+    anew = odkanon("rerun", "january", "--input", "february.parquet", "-o", "anew")
+    assert "The zones were made anew for these trips; --keep-zones uses those of january." in output(anew)
+    kept = odkanon("rerun", "january", "--input", "february.parquet", "-o", "kept", "--keep-zones")
+    assert "The zones are those of january." in output(kept)
+    assert run("anonymize", "february.parquet", "-o", "by-hand", "--resolution", 6, "--zones-of", "january") == 0
+    assert differing_files(folder / "by-hand", folder / "kept") == []
+    once_more = odkanon("rerun", "kept", "--input", "february.parquet", "-o", "third")
+    assert "The zones are those of january." in output(once_more)
+    refused = odkanon("rerun", "january", "--keep-zones")
+    assert "--keep-zones does not apply without --input" in output(refused)
+
+
+def test_a_file_in_git_holds_all_options_of_a_month(folder: Path) -> None:
+    usual = 'resolution = 6\n[anonymize]\nk = 12\nprotect = ["participants"]\ntitle = "Trips"\n'
+    usual += 'output = "releases/{input}"\n'
+    Path("odkanon.toml").write_text(usual, encoding="utf-8")
+    assert run("anonymize", "january.parquet") == 0
+    Path("odkanon.toml").write_text(usual + 'zones-of = "releases/january"\n', encoding="utf-8")
+    assert run("anonymize", "february.parquet") == 0
+    manifests = [json.loads(Path(f"releases/{month}/release.json").read_text()) for month in ("january", "february")]
+    assert [each["rule"]["trips"] for each in manifests] == [12, 12]
+    zones = [
+        {
+            each["properties"]["id"]
+            for each in json.loads(Path(f"releases/{month}/zones.geojson").read_text())["features"]
+        }
+        for month in ("january", "february")
+    ]
+    assert zones[1] <= zones[0]
+    assert run("rerun", "releases/february") == 0

@@ -38,9 +38,13 @@ class BudgetOf(StrEnum):
     trips = "trips"
 
 
+INPUT_NAME = "{input}"
+"""Stands for the name of the input in an output, as in ``releases/{input}``, so that `odkanon.toml` never changes."""
+
+
 @command(
     f"""
-    --output -o DIR  Folder for the release.
+    --output -o DIR  Folder for the release; {{input}} in it is the name of the input, without its ending.
     --method NAME  One of {describe_methods()}
         [default: cascade; odkanon for what needs one zoning, such as segments, a budget or symmetry]
     --by NAME  Publish one table by this attribute, with as much detail as the rule allows: any column,
@@ -167,6 +171,7 @@ def anonymize(
         raise OptionConflictError.between(
             "--max-levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
+    output = Path(str(output).replace(INPUT_NAME, Path(source[0]).name.partition(".")[0]))
     noisy = method == NOISE_METHOD or (method is None and epsilon is not None)
     spec = how(source, **({"unit": None} if noisy else {}))
     cube = "--by" if by else "--place" if spec.place is not None else None

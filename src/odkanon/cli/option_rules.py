@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 _CHOICE_OF_ZONES = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
 _SEARCH_FOR_ZONES = ("iterations", "time_limit", "level", "symmetric")
+OF_ZONES = (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget", "coarsest", "implications", "steps")
+"""Options that choose zones, and so do not apply where these are given."""
 _ABOUT_ZONES = ("hierarchy", "outlines", "zoning", "zone_id", "zone_parents")
 _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in _ABOUT_ZONES)
 _CATALOGUE = ("publisher", "homepage", "licence", "country", "date")

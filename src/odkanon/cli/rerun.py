@@ -14,9 +14,10 @@ import typer
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
 from odkanon.cli.old_names import is_set
+from odkanon.cli.option_rules import OF_ZONES
 from odkanon.core.formatting import format_count
 from odkanon.core.paths import remote
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError, OptionConflictError, nearest
 
 
 @command(
@@ -25,6 +26,7 @@ from odkanon.errors import InputError, nearest
     source: --input FILE  Another input. Repeatable. [default: the same]
     --output -o DIR  Folder for the release. [default: none; only compare]
     --until DAY  With --input: the day before which the next period ends.
+    --keep-zones  With --input: use the zones of the release, or the rows of a cascade. [default: zones are made anew]
     --force  Replace an earlier release in DIR.
     """
 )
@@ -34,6 +36,7 @@ def rerun(
     source: list[Path] = [],  # noqa: B006 - typer copies it
     output: Path | None = None,
     until: str | None = None,
+    keep_zones: bool = False,
     force: bool = False,
 ) -> None:
     """Repeat a release from its recipe, with the same options, and print the differences.
@@ -44,7 +47,7 @@ def rerun(
     --------
     `odkanon rerun january.recipe.json`
 
-    `odkanon rerun january.recipe.json --input february.csv -o february`
+    `odkanon rerun january.recipe.json --input february.csv -o february --keep-zones`
     """
     from odkanon.release_format.recipe import compare_recipes, read_recipe_file, recipe_path
 
@@ -59,6 +62,12 @@ def rerun(
     changes |= _next_period(
         content, command["options"], until, os.path.relpath(beside / content["release"], there), new=bool(source)
     )
+    if keep_zones:
+        if not source:
+            raise OptionConflictError.between(
+                "--keep-zones", "--input", "the same trips have the same zones", missing=True
+            )
+        _fix_zones(command["options"], os.path.relpath(beside / content["release"], there))
     if not source and "-" in command["options"].get("source", ()):
         raise InputError("the release was made from standard input; give it as a file with --input FILE")
     with TemporaryDirectory() if output is None else nullcontext() as kept:
@@ -72,6 +81,8 @@ def rerun(
         if output is None:
             differences = [each for each in differences if each.what != "option output"]
         _show_differences(differences)
+        if source:
+            _show_zones(command["options"], content["release"])
         same = noisy or _compare(beside / content["release"], made)
     if not source and not same:
         raise typer.Exit(1)
@@ -179,6 +190,25 @@ def _next_period(
         raise InputError(f"the period of the release ends before {ends}; give the end of the next one with --until DAY")
     options.pop("since", None)
     return {"after": release, "until": until}
+
+
+def _fix_zones(options: dict[str, Any], release: str) -> None:
+    """Turn the options of a release into those of one on its zones, in place."""
+    if options.get("by") or options.get("place"):
+        raise InputError("a table by attributes or by one place has zones of its own; leave out --keep-zones")
+    if options.get("zones") is None:
+        options["zones"] = release
+    for name in OF_ZONES:
+        options.pop(name, None)
+
+
+def _show_zones(options: Mapping[str, Any], release: str) -> None:
+    """Print whether the next release has the zones of the last one."""
+    kept = options.get("zones")
+    if kept is None:
+        console.print(f"The zones were made anew for these trips; --keep-zones uses those of {release}.")
+    else:
+        console.print(f"The zones are those of {kept}.")
 
 
 def _seen_from(folder: Path, path: Path) -> str:
