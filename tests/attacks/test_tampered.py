@@ -173,7 +173,7 @@ def test_an_export_does_not_go_into_a_release(folder: Path, to: str, name: str) 
         (["check", "r", "--template"], "RELEASE does not apply with --template"),
         (["export", "r", "-o", "x", "--licence", "l"], "--licence does not apply without --to dcat"),
         (["export", "r", "-o", "x", "--to", "dcat", "--where", "a"], "--where does not apply with --to dcat"),
-        (["export", "r", "-o", "x", "--onto", "z"], "--onto does not apply without --to"),
+        (["export", "r", "-o", "x", "--even"], "--even does not apply without --onto"),
         (["export", "r", "s", "-o", "x", "--to", "omx"], "one release at a time"),
         (["export", "r", "-o", "x", "--to", "dcat"], "--to dcat needs --publisher, --homepage"),
         (["trips", "p", "-o", "x.csv", "--tables", "t"], "--tables does not apply without --layout netmob25"),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
 from audit.tamper import edit_json, sign_again
+from cli.runner import odkanon, output
 from odkanon import audit_releases, open_release
 from odkanon.estimate.flat_matrix import repeat_matrix
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.release_format.names import MATRIX_ZONES
-from worlds.matrices import town
+from worlds.matrices import by_mode, town
 from worlds.polygons import square_town
 
 
@@ -102,3 +105,53 @@ def test_zones_without_outlines_have_no_matrix(tmp_path: Path) -> None:
     folder = release.save(tmp_path / "release")
     assert not (folder / "matrix.csv").exists()
     assert "matrix" not in open_release(folder).manifest
+
+
+def test_export_writes_the_same_bytes_and_estimates_between_zones(folder: Path, tmp_path: Path) -> None:
+    done = odkanon("export", folder, "-o", tmp_path / "again")
+    assert done.returncode == 0, done
+    for name in ("matrix.csv", "matrix.parquet"):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+    halves = polygons(tmp_path / "halves.geojson")
+    done = odkanon("export", folder, "--onto", halves, "-o", tmp_path / "halves")
+    assert done.returncode == 0, done
+    flows = pa.csv.read_csv(tmp_path / "halves" / "flows.csv").to_pylist()
+    published = open_release(folder).manifest["published"]["trips"]
+    assert sum(row["trips"] for row in flows) == pytest.approx(published, abs=0.01)
+    assert all(row["trips_low"] <= row["trips"] + 1e-6 <= row["trips_high"] + 2e-6 for row in flows)
+    zones = pa.csv.read_csv(tmp_path / "halves" / "zones.csv").to_pylist()
+    assert sum(row["trips_from"] for row in zones) == pytest.approx(published, abs=0.01)
+    omx = odkanon("export", folder, "--onto", halves, "--to", "omx", "-o", tmp_path / "halves.omx")
+    assert omx.returncode == 0, omx
+
+
+def test_a_question_is_answered_in_a_sentence(folder: Path, tmp_path: Path) -> None:
+    halves = polygons(tmp_path / "halves.geojson")
+    done = odkanon("ask", folder, "--from", "west", "--to", "=east", "--onto", halves)
+    assert re.fullmatch(r"About [\d,]+ trips \([\d,]+ to [\d,]+\); certainly between [\d,]+ and [\d,]+\.", output(done))
+    assert "trips" in output(odkanon("ask", folder, "--from", "48.85,2.35"))
+    for asked, answer in (
+        (["--from", "north", "--onto", halves], "unknown place 'north'; choose from west, =east"),
+        (["--from", "99,2.35"], "no latitude and longitude"),
+        ([], "ask about a place: --from, --to, or both"),
+    ):
+        done = odkanon("ask", folder, *asked)
+        assert (done.returncode, answer in output(done)) == (2, True), output(done)
+
+
+def test_a_release_by_attributes_is_asked_by_them(tmp_path: Path) -> None:
+    release = anonymize(by_mode(town(1)), Rule(trips=10), method="cascade", give_up="place:6,mode,place")
+    folder = release.save(tmp_path / "cube")
+    od = release.od
+    saved, estimates = open_release(folder), 0.0
+    for number, mode in enumerate(("bike", "bus", "car")):
+        row = saved.estimate(where=f'mode == "{mode}"', origin="anywhere", destination="anywhere").table.to_pylist()[0]
+        true = int(od.flows.trips[od.flows.attributes[0] == number].sum())
+        assert row["low"] <= true <= row["high"]
+        assert row["low"] <= row["estimate"] <= row["high"]
+        assert (
+            row == saved.estimate(where={"mode": mode}, origin="anywhere", destination="anywhere").table.to_pylist()[0]
+        )
+        estimates += row["estimate"]
+    assert estimates == pytest.approx(saved.manifest["published"]["trips"], rel=1e-3)
+    assert not messages(folder)

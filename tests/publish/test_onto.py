@@ -168,7 +168,7 @@ def test_a_cube_is_spread_as_a_whole_and_by_mode(releases: dict[str, Path], tmp_
     assert rest.sum() == pytest.approx(sum(row["trips"] for row in rows if row["mode"] == "any"))
     assert rest.min() > -0.01
     write(polygons, tmp_path / "zones.geojson")
-    asked = ["--onto", "zones.geojson", "--to", "csv", "-o", "out", "--where", 'mode == "car"']
+    asked = ["--onto", "zones.geojson", "--even", "--to", "csv", "-o", "out", "--where", 'mode == "car"']
     done = odkanon("export", cube, *asked, cwd=tmp_path)
     assert done.returncode == 0, done
     assert "more trips may match" in output(done)
@@ -236,7 +236,7 @@ def test_two_months_have_the_same_shape_and_numbers_in_openmatrix(tmp_path: Path
     for month in (1, 2):
         release = anonymize(town(month), Rule(trips=10)).save(tmp_path / f"month{month}")
         target = tmp_path / f"month{month}.omx"
-        done = odkanon("export", release, "--onto", path, "--id", "CODE", "--to", "omx", "-o", target)
+        done = odkanon("export", release, "--onto", path, "--id", "CODE", "--even", "--to", "omx", "-o", target)
         assert done.returncode == 0, done
         with openmatrix.open_file(str(target)) as file:
             assert tuple(file.shape()) == (31, 31)
@@ -281,7 +281,7 @@ def test_cells_do_not_depend_on_how_many_are_worked_on_at_once(
     folder = [] if to == "omx" else ["flows." + to]
     for name, at_once in (("one", 1 << 21), ("again", 1 << 21), ("few", 50)):
         with patch("odkanon.publish.onto.apportionment._MAX_CELLS", at_once):
-            export_release(releases["cascade"], to, tmp_path / name, onto=path, code="CODE")
+            export_release(releases["cascade"], to, tmp_path / name, onto=path, code="CODE", even=True)
     one, again, few = (Path(tmp_path / name, *folder) for name in ("one", "again", "few"))
     assert one.read_bytes() == again.read_bytes()
     if to == "omx":

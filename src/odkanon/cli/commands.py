@@ -21,11 +21,11 @@ from odkanon.errors import InputError
 TOPICS = {
     "Make a release": ("anonymize", "rerun", "correct", "compare", "explore"),
     "Check it before you publish": ("audit", "evidence", "check", "explain"),
-    "Publish and use it": ("report", "export", "series"),
+    "Publish and use it": ("report", "export", "ask", "series"),
     "Get data": ("sample", "demo", "trips"),
 }
 COMMANDS = tuple(name for names in TOPICS.values() for name in names)
-MODULES = {"check": "evidence", "correct": "rerun", "trips": "points_to_trips"}
+MODULES = {"ask": "export", "check": "evidence", "correct": "rerun", "trips": "points_to_trips"}
 """The modules of commands that do not have one of their own name."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 refused for privacy reasons; 2 bad input or usage; 130 stopped."

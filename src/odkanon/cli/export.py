@@ -27,6 +27,7 @@ class ExportFormat(StrEnum):
     skmob = "skmob"
     csv = "csv"
     parquet = "parquet"
+    matrix = "matrix"
     dcat = "dcat"
 
 
@@ -43,7 +44,8 @@ class ExportMeasure(StrEnum):
     --output -o PATH  A file for omx, gpkg and dcat, else a folder.
     --to  omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for GIS.
         flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.
-        dcat: entries of a data catalogue. [default: one matrix, as CSV and Parquet; for releases by attribute]
+        matrix: matrix.csv and matrix.parquet, computed again. dcat: entries of a data catalogue. [default: matrix; of
+        releases by attribute, the flows that match --where, as CSV and Parquet]
     --where EXPR  Export only rows in which all trips match, such as 'mode == "car" and hour == "07-09"'. For releases
         by attribute. [default: all]
     --measure  With flowmap and skmob: what flows count.
@@ -53,10 +55,11 @@ class ExportMeasure(StrEnum):
     Releases by attribute (--by):
     --coarse-times  With flowmap: give times as part of the day, working day or weekend, or month, which more rows have.
     Your own zones:
-    --onto FILE  Distribute the flows over these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any
+    --onto FILE  Estimate the flows between these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any
         reference system. For omx, csv and parquet.
     code: --id NAME  With --onto: the property with the codes of the polygons.
-    --weights FILE  With --onto: distribute in proportion to these weights instead of area; a table lat,lon,weight or
+    --even  With --onto: spread every flow evenly over the area of its zones instead.
+    --weights FILE  With --onto: spread flows in proportion to these weights instead of area; a table lat,lon,weight or
         cell,weight.
     Data catalogues (--to dcat):
     --publisher NAME  The publisher of the releases.
@@ -78,6 +81,7 @@ def export(
     coarse_times: bool = False,
     onto: Path | None = None,
     code: str | None = None,
+    even: bool = False,
     weights: Path | None = None,
     publisher: str | None = None,
     homepage: str | None = None,
@@ -110,6 +114,16 @@ def export(
         return
     if len(releases) > 1:
         raise InputError(f"export takes one release at a time, not {len(releases)}; only --to dcat takes several")
+    if to is None and onto is not None:
+        to = ExportFormat.csv
+    if to is None:
+        from odkanon.release_format.folder import is_linked_folder, open_release
+
+        linked = is_linked_folder(releases[0])
+        if where is None and (
+            linked or not (open_release(releases[0]).axes or open_release(releases[0]).subject.place)
+        ):
+            to = ExportFormat.matrix
     if to is None:
         _export_matrix(releases[0], output, where, force=force)
         return
@@ -129,6 +143,7 @@ def export(
         onto=onto,
         code=code,
         weights=weights,
+        even=even,
     )
     console.add_result(written=written)
     console.print(f"Wrote {', '.join(str(path) for path in written)}")
@@ -137,10 +152,7 @@ def export(
 def _export_matrix(release: Path, output: Path, where: str | None, *, force: bool) -> None:
     """Write the matrix of the matching trips of a release by attribute."""
     from odkanon.publish.attribute_view import save_view
-    from odkanon.release_format.folder import open_release
 
-    if where is None and not open_release(release).axes:
-        raise InputError(f"{release} is not by attribute; choose a format with --to, such as --to gpkg")
     view = save_view(release, output, where, force=force)
     trips, possible = view.total(), view.total(f"{view.subject.unit}_possible")
     console.add_result(folder=output, pairs=view.table.num_rows, trips=trips, trips_possible=possible)
@@ -163,3 +175,50 @@ def _export_catalogue(releases: Sequence[Path], output: Path, entry: dict[str, s
     catalogue = describe_catalogue(releases, Publisher(*(str(value) for value in entry.values())))
     write_whole(output, json.dumps(catalogue, indent=2, ensure_ascii=False) + "\n")
     console.print(f"Wrote {output}: {format_count(len(releases), 'entries', 'entry')}.")
+
+
+@command(
+    """
+    release: RELEASE  Folder of a release.
+    origin: --from PLACE  Where trips start: a code of --onto, the id of a zone, an H3 cell, or latitude,longitude (the
+        cell of resolution 7 there). [default: anywhere]
+    destination: --to PLACE  Where they end.
+    --where EXPR  Count only trips that match, such as 'mode == "car" and hour == "07-09"'. For releases by attribute.
+        [default: all]
+    --onto FILE  Polygons with the places.
+    code: --id NAME  With --onto: the property with the names or codes of the polygons.
+    """
+)
+def ask(
+    release: Path,
+    origin: str | None = None,
+    destination: str | None = None,
+    where: str | None = None,
+    onto: Path | None = None,
+    code: str | None = None,
+) -> None:
+    """Estimate the trips from one place to another.
+
+    The answer is an estimate, an interval that contains the number of published trips in four of five cases, and bounds
+    that hold for certain.
+
+    Examples
+    --------
+    `odkanon ask release --from 'Viña del Mar' --to Valparaíso --onto communes.gpkg --id NAME`
+
+    `odkanon ask release --from 48.85,2.35 --to 48.9,2.3`
+
+    `odkanon ask cube --from 871fb4662ffffff --where 'mode == "car"'`
+    """
+    from odkanon.estimate.questions import sentence
+    from odkanon.release_format.folder import open_release
+
+    if origin is None and destination is None:
+        raise InputError("ask about a place: --from, --to, or both")
+    saved = open_release(release)
+    flows = saved.estimate(
+        onto=onto, code=code, origin=origin or "anywhere", destination=destination or "anywhere", where=where
+    )
+    answer = sentence(flows)
+    console.add_result(answer=answer, **(flows.table.to_pylist() or [{}])[0])
+    console.print(f"{answer[0].upper()}{answer[1:]}.")

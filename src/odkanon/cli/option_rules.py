@@ -22,7 +22,8 @@ OF_ZONES = (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget", "coarsest",
 _ABOUT_ZONES = ("hierarchy", "outlines", "zoning", "zone_id", "zone_parents")
 _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in _ABOUT_ZONES)
 _CATALOGUE = ("publisher", "homepage", "licence", "country", "date")
-_OF_EXPORTS = ("measure", "zones", "coarse_times", "onto", "code", "weights")
+_OF_FORMATS = ("measure", "zones", "coarse_times")
+_OF_EXPORTS = (*_OF_FORMATS, "onto", "code", "weights", "even")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ CLASHES = (
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
     Clash(("onto",), True, ("km",), "the polygons replace the squares"),
     Clash(("onto",), False, ("code",), "it is a property of your polygons"),
+    Clash(("onto",), False, ("even", "weights"), "rows are spread over your polygons only", command="export"),
+    Clash(("weights",), True, ("even",), "weights are used instead of area", command="export"),
     Clash(("trips",), True, ("layout",), "trips for measuring are a folder of Parquet files"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
     Clash(("trips",), True, ("force",), "trips for measuring go to a new folder", command="sample"),
@@ -85,7 +88,7 @@ CLASHES = (
     Clash(("near",), False, ("km",), "the picture shows the whole area"),
     Clash(("to",), True, ("where", *_OF_EXPORTS), "a catalogue describes whole releases", value="dcat"),
     Clash(("to",), False, _CATALOGUE, "it describes a catalogue entry", value="dcat"),
-    Clash(("to",), False, _OF_EXPORTS, "without a format, the matrix of the matching trips is written"),
+    Clash(("to",), False, _OF_FORMATS, "without a format, the matrix of the matching trips is written"),
     Clash(("layout",), True, ("column",), "the names of its columns are fixed", "trips", value="netmob25"),
     Clash(("layout",), False, ("tables",), "the tables need the NetMob25 survey", "trips", value="netmob25"),
     Clash(("template",), True, ("release", "policy", "evidence"), "nothing is checked"),

@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from odkanon.core.parsing import parse_json
 from odkanon.core.sql import write_csv
+from odkanon.errors import InputError
 from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, can_estimate, read_flows
 from odkanon.estimate.questions import read_areas
 from odkanon.estimate.target_areas import Areas, CellAreas, PolygonAreas
@@ -48,10 +49,22 @@ def write_matrix(
     reader = read_flows(saved)
     areas = read_areas(onto, None, reader)
     flows = reader.between(areas, areas)
-    table = matrix_table(flows)
+    _write_tables(matrix_table(flows), folder, connection)
+    return {**_describe(areas, folder), "least": LEAST, "trips_in_smaller_flows": _left_out(flows)}
+
+
+def rewrite_matrix(saved: SavedRelease, source: Path, folder: Path) -> None:
+    """Write the matrix of a release folder again, computed from its rows and zones: the same bytes."""
+    if "matrix" not in saved.manifest:
+        raise InputError(
+            f"{saved.name} has no matrix: its zones have no outlines, or it was made by an earlier version"
+        )
+    _write_tables(repeat_matrix(saved, source), folder)
+
+
+def _write_tables(table: pa.Table, folder: Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
     pyarrow.parquet.write_table(table, folder / MATRIX_PARQUET)
     write_csv(guard_text(table), folder / MATRIX, connection)
-    return {**_describe(areas, folder), "least": LEAST, "trips_in_smaller_flows": _left_out(flows)}
 
 
 def matrix_table(flows: FlowEstimates) -> pa.Table:

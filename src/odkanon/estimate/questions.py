@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from odkanon.zoning.cells import MAX_RESOLUTION, cell_to_resolution, is_valid_ce
 if TYPE_CHECKING:
     from odkanon.release_format.folder import SavedRelease
 
+_POINT = re.compile(r"(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)")
+_FEW_ZONES = 20
 RESOLUTION = 7
 """H3 resolution of flows where no areas are given."""
 MOST_CELLS = 4_000
@@ -110,8 +113,8 @@ def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -
     Parameters
     ----------
     place : str, geometry or None
-        None or ``anywhere``; the code of one of the given areas; the id of a zone of the release; an H3 cell; or a
-        shapely polygon in degrees.
+        None or ``anywhere``; the code of one of the given areas; ``latitude,longitude``, for the cell of `RESOLUTION`
+        there; the id of a zone of the release; an H3 cell; or a shapely polygon in degrees.
     named : Areas, optional
         The given areas.
     saved : SavedRelease
@@ -125,6 +128,12 @@ def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -
         return PolygonAreas([axis], np.array([place], dtype=object))
     if named is not None and place in named.ids:
         return _OneArea(named, named.ids.index(place))
+    point = _POINT.fullmatch(place.strip())
+    if point is not None:
+        lat, lon = (np.array([float(side)]) for side in point.groups())
+        if abs(lat[0]) > 90 or abs(lon[0]) > 360:
+            raise InputError(f"{place} is no latitude and longitude in degrees")
+        return CellAreas.around(lat, lon, RESOLUTION)
     cell = str_to_cell(pa.array([place]))
     if bool(is_valid_cell(cell)[0]):
         return CellAreas(cell, int(cell_to_resolution(cell)[0]))
@@ -133,8 +142,14 @@ def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -
     zones = {zone["properties"]["id"]: zone.get("geometry") for zone in saved.features}
     if zones.get(place) is not None:
         return PolygonAreas([place], to_shapes([zones[place]]))
-    known = [] if named is None else named.ids
-    raise UnknownNameError.among("place", place, [*known, *(zone for zone in zones if zones[zone] is not None)])
+    if named is not None:
+        raise UnknownNameError.among("place", place, named.ids)
+    located = [zone for zone in zones if zones[zone] is not None]
+    if len(located) <= _FEW_ZONES:
+        raise UnknownNameError.among("place", place, located)
+    raise InputError(
+        f"{place!r} is no zone of {saved.name}; give one, an H3 cell, latitude,longitude, or polygons with names"
+    )
 
 
 @dataclass(frozen=True, eq=False)

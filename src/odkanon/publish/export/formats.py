@@ -13,6 +13,7 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import partial_folder
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.estimate.flat_matrix import rewrite_matrix
 from odkanon.estimate.row_combinations import certain_rows
 from odkanon.estimate.zone_shares import read_weights
 from odkanon.publish.export.flow_map import (
@@ -24,12 +25,13 @@ from odkanon.publish.export.flow_map import (
     write_skmob,
 )
 from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet
-from odkanon.publish.export.omx import new_matrix, new_omx_file, write_omx, zone_lookup
+from odkanon.publish.export.omx import new_matrix, new_omx_file, write_matrices, write_omx, zone_lookup
 from odkanon.publish.onto.apportionment import rows_at_once
+from odkanon.publish.onto.estimated_matrix import EstimatedMatrix, estimates_onto
 from odkanon.publish.onto.zone_matrix import MatrixMargins, ZoneMatrix, release_onto
 from odkanon.read.tables.geo_files import read_polygons
 from odkanon.release_format.folder import SavedRelease, is_linked_folder, linked_folders, open_release, with_zones_from
-from odkanon.release_format.names import guard_text
+from odkanon.release_format.names import MATRIX, MATRIX_PARQUET, guard_text
 from odkanon.release_format.targets import check_export
 
 FILES: dict[str, tuple[str, ...]] = {
@@ -39,6 +41,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "geojson": ("zones.geojson", "flows.geojson"),
     "flowmap": (LOCATIONS, FLOWS),
     "skmob": ("tessellation.geojson", "flows.csv"),
+    "matrix": (MATRIX, MATRIX_PARQUET),
 }
 """The files of each format; none where the format is a single file, which may have any name."""
 ONTO_FILES: dict[str, tuple[str, ...]] = {
@@ -70,6 +73,7 @@ class _Export:
     onto: str | Path | None
     code: str | None
     weights: str | Path | None
+    even: bool
 
     def check(self) -> None:
         """Raise unless the options are consistent."""
@@ -78,7 +82,7 @@ class _Export:
                 raise OptionConflictError.between("zones", "onto", "all given zones are included anyway")
             if self.to not in ONTO_FILES:
                 raise UnknownNameError.among("format of a matrix on given zones", self.to, ONTO_FILES)
-        elif (self.code, self.weights) != (None, None):
+        elif (self.code, self.weights) != (None, None) or self.even:
             raise InputError("codes and weights describe zones of your own; give the file of the zones, too")
         elif self.to not in FILES and self.to in ONTO_FILES:
             raise InputError(f"a release is {self.to} already; this format is for a matrix on zones of your own")
@@ -94,6 +98,10 @@ class _Export:
     def run(self, folder: Path, output: Path) -> list[Path]:
         if self.onto is not None:
             return self._write(output, self.files, partial(self._write_onto, folder))
+        if self.to == "matrix":
+            release = open_release(folder)
+            release.require_flows("a matrix")
+            return self._write(output, self.files, partial(rewrite_matrix, release, folder))
         check_export(output, self.files, force=self.force)
         release = open_release(folder)
         release.require_flows(f"the format {self.to}")
@@ -109,6 +117,15 @@ class _Export:
         assert self.onto is not None
         weights = None if self.weights is None else read_weights(self.weights)
         polygons = read_polygons(Path(self.onto), self.code)
+        if weights is None and not self.even:
+            flows = estimates_onto(open_release(folder), polygons, self.where)
+            if self.to == "omx":
+                write_matrices(
+                    output, len(flows.codes), flows.ends, flows.cores, zone_lookup(flows.codes, flows.numbers)
+                )
+            else:
+                write_estimates(flows, self.to, output)
+            return
         matrix = release_onto(folder, polygons, weights=weights, where=self.where)
         if self.to == "omx":
             write_onto_omx(matrix, output)
@@ -143,6 +160,7 @@ def export_release(
     onto: str | Path | None = None,
     code: str | None = None,
     weights: str | Path | None = None,
+    even: bool = False,
 ) -> list[Path]:
     """Write a saved release in the format of another program, and return the files.
 
@@ -150,8 +168,9 @@ def export_release(
     ----------
     folder : path
         A release folder, or a folder of linked releases.
-    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob"}
-        The format; with ``onto``, one of "omx", "csv" and "parquet".
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob", "matrix"}
+        The format; "matrix" computes ``matrix.csv`` and ``matrix.parquet`` of the folder again. With ``onto``, one of
+        "omx", "csv" and "parquet".
     output : path
         A file for OMX and GeoPackage, a folder for the others. For linked releases always a folder, with a file or
         folder for each of them.
@@ -169,11 +188,13 @@ def export_release(
         In the flow map of a cube, use parts of the day, working days and weekend, or months. More rows have these than
         have hours or days; see `odkanon.publish.export.flow_map.start_times`.
     onto : path, optional
-        A file of polygons to apportion the release to; see `odkanon.publish.onto`.
+        A file of polygons between which flows are estimated; see `odkanon.SavedRelease.estimate`.
     code : str, optional
         With ``onto``: the property that has the codes of the polygons.
     weights : path, optional
         With ``onto``: weights to apportion by instead of area; a table ``lat, lon, weight`` or ``cell, weight``.
+    even : bool
+        With ``onto``: spread every row evenly over its area instead of estimating flows; with weights it always is.
 
     Examples
     --------
@@ -187,7 +208,7 @@ def export_release(
     >>> [path.name for path in written]
     ['locations.csv', 'flows.csv']
     """
-    export = _Export(to, measure, force, zones, where, coarse_times, onto, code, weights)
+    export = _Export(to, measure, force, zones, where, coarse_times, onto, code, weights, even)
     export.check()
     folder, output = Path(folder), Path(output)
     if not is_linked_folder(folder):
@@ -205,6 +226,15 @@ def write_onto_omx(matrix: ZoneMatrix, path: Path) -> None:
         for block in matrix.blocks():
             for name, values in block.values.items():
                 cores[name][block.first : block.first + len(values)] = values
+
+
+def write_estimates(flows: EstimatedMatrix, to: str, folder: Path) -> None:
+    """Write estimated flows between given zones, and their sums for each zone."""
+    for name, table in (("flows", flows.table()), ("zones", flows.margins())):
+        if to == "csv":
+            write_csv(guard_text(table), folder / f"{name}.csv")
+        else:
+            pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
 
 
 def write_onto_tables(matrix: ZoneMatrix, to: str, folder: Path) -> None:
