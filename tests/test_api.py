@@ -70,7 +70,7 @@ def test_every_public_name_is_its_own(name: str) -> None:
 def test_the_list_of_names_exists_once() -> None:
     listed = re.findall(r" as (\w+)$", (SOURCE / "__init__.pyi").read_text(encoding="utf-8"), re.M)
     assert sorted(listed) == odkanon.__all__
-    assert len(set(listed)) == len(listed)
+    assert len(set(listed)) == len(listed) <= 45
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = odkanon.nothing  # type: ignore[attr-defined]
 

@@ -21,7 +21,6 @@ from odkanon.model.od import ODMatrix as ODMatrix
 from odkanon.model.release import Release as Release
 from odkanon.model.rule import Rule as Rule
 from odkanon.pipeline.one_call import anonymize as anonymize
-from odkanon.publish.dcat import describe_catalogue as describe_catalogue
 from odkanon.publish.export.formats import export_release as export_release
 from odkanon.publish.release_series import write_series as write_series
 from odkanon.publish.report.pictures import write_picture as write_picture

@@ -13,9 +13,9 @@ pytest.importorskip("rdflib")
 
 from rdflib import DCAT, DCTERMS, FOAF, RDF, Graph, Namespace
 
-from odkanon import InputError, Rule, describe_catalogue
+from odkanon import InputError, Rule
 from odkanon.methods.method_registry import anonymize
-from odkanon.publish.dcat import Publisher
+from odkanon.publish.dcat import Publisher, describe_catalogue
 from worlds.matrices import golden_od
 
 MOBILITY = Namespace("https://w3id.org/mobilitydcat-ap#")
