@@ -103,9 +103,12 @@ def test_of_equal_classes_the_first_by_id_goes() -> None:
     assert Counter(mass.trips for pair, mass in world.pairs.items() if pair in gone) == Counter([12, 4])
 
 
-def test_where_nothing_would_be_left_nothing_is_published() -> None:
-    release = anonymize(small([60, 4]).od, Rule(trips=10), budget=0.10)
-    assert release.refusal == TOO_FEW_SUPPRESSED
+def test_where_nothing_would_be_left_odkanon_merges_on_and_labels_are_refused() -> None:
+    od = small([60, 4]).od
+    whole = anonymize(od, Rule(trips=10), budget=0.10)
+    assert (whole.refusal, whole.classes.trips.tolist()) == (None, [64])
+    zones = [od.origins.labels(0), od.destinations.labels(0)]
+    assert Release.from_labels(od, Rule(trips=10), *zones, budget=0.10).refusal == TOO_FEW_SUPPRESSED
     assert "a budget of 0" in TOO_FEW_SUPPRESSED
     assert anonymize(small([60, 4]).od, Rule(trips=10), budget=0.0).published.all()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from odkanon.engine.dispatch import open_workspace
+from odkanon.engine.protocols import Workspace
 from odkanon.errors import InputError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
@@ -20,6 +21,7 @@ from odkanon.model.assemble import over_budget
 from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.od import Matrix, ODMatrix
+from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
@@ -61,9 +63,20 @@ def odkanon(
         parameters["levels"] = levels
         work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
     spec = ReleaseSpec(rule, allowed, "odkanon", parameters)
-    left = work.remaining
+    release = _merged(work, spec, allowance, whole)
+    if release.refusal is not None and budget > 0:
+        # What is left out may be too little to be left out unseen: merging goes on until nothing is left out.
+        entire = _merged(open_workspace(od), spec, 0, whole)
+        return entire if entire.refusal is None else release
+    return release
+
+
+def _merged(work: Workspace, spec: ReleaseSpec, allowance: int, whole: Summary) -> Release:
+    """Merge zones of the remaining pairs until no more than the allowance is below the rule."""
+    left, rule, allowed = work.remaining, spec.rule, spec.budget
+    assert allowed is not None
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
-    path = (SquarePath if symmetric else MergePath).of(work.engine(rule.required_measures), rule)
+    path = (SquarePath if "symmetric" in spec.parameters else MergePath).of(work.engine(rule.required_measures), rule)
     release = None
     for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
         release = work.release(spec.with_parameters(merges=step), classes, path.cuts(step))
@@ -72,7 +85,7 @@ def odkanon(
     if release is not None:
         return release
     why = refusal(left, rule)
-    if not rule.thresholds_only and suppress == "after" and left.pairs:
+    if not rule.thresholds_only and spec.parameters["suppress"] == "after" and left.pairs:
         why = over_budget(rule, allowed, whole, path.least_below(rule, allowed))
     return work.refuse(spec, why)
 
