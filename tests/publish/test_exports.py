@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,19 @@ from typing import Any
 import pytest
 
 pytest.importorskip("geopandas")
+pytest.importorskip("pmtiles")
+pytest.importorskip("mapbox_vector_tile")
 pytest.importorskip("h5py")
 pytest.importorskip("openmatrix")
 pytest.importorskip("pyogrio")
 pytest.importorskip("shapely")
 
 import geopandas
+import h3
+import mapbox_vector_tile
 import numpy as np
 import openmatrix
+import pmtiles.reader
 import pyogrio
 
 from cli.runner import odkanon, output
@@ -64,6 +70,40 @@ def test_omx_is_read_by_openmatrix(release: Path, tmp_path: Path) -> None:
             cell = matrix[ids.index(flow["origin"]), ids.index(flow["destination"])]
             assert cell == pytest.approx(float(flow[measure]))
         assert lookup == "h3" or any(zone.startswith(("d", "o")) or "+" in zone for zone in ids)
+
+
+def test_a_map_of_kepler_has_the_flows_and_a_layer_over_their_columns(release: Path, tmp_path: Path) -> None:
+    export_release(release, "kepler", tmp_path / "map")
+    saved, table = json.loads((tmp_path / "map" / "kepler.json").read_text()), rows(tmp_path / "map" / "flows.csv")
+    (dataset,), (layer,) = saved["datasets"], saved["config"]["config"]["visState"]["layers"]
+    names = [field["name"] for field in dataset["data"]["fields"]]
+    assert sum(row[names.index("trips")] for row in dataset["data"]["allData"]) == published(release)["trips"]
+    assert len(table) == len(dataset["data"]["allData"]) == len(rows(release / "classes.csv"))
+    assert set(layer["config"]["columns"].values()) <= set(names) == set(table[0])
+    cells = all(h3.is_valid_cell(row["origin"]) for row in table)
+    assert layer["config"]["columnMode"] == ("H3" if cells else "LAT_LNG")
+
+
+def test_tiles_of_the_last_zoom_level_have_every_flow_in_the_middle(release: Path, tmp_path: Path) -> None:
+    (path,) = export_release(release, "pmtiles", tmp_path / "flows.pmtiles")
+    found: dict[int, set[tuple[str, str, int]]] = {}
+    with path.open("rb") as file:
+        header = pmtiles.reader.Reader(pmtiles.reader.MmapSource(file)).header()
+        for (zoom, _, _), tile in pmtiles.reader.all_tiles(pmtiles.reader.MmapSource(file)):
+            layers = mapbox_vector_tile.decode(gzip.decompress(tile))
+            shown = [layers[name]["features"] for name in ("flows", "stays") if name in layers]
+            flows = [each["properties"] for features in shown for each in features]
+            found.setdefault(zoom, set()).update((each["origin"], each["destination"], each["trips"]) for each in flows)
+    saved = open_release(release)
+    sides = [header[name] / 1e7 for name in ("min_lon_e7", "min_lat_e7", "max_lon_e7", "max_lat_e7")]
+    lon, lat = saved.centroids.T
+    inside = (sides[0] < lon) & (lon < sides[2]) & (sides[1] < lat) & (lat < sides[3])
+    here = inside[saved.zone_index.origin] & inside[saved.zone_index.destination] & (saved.measure("trips") > 0)
+    columns = (saved.table.column(name).to_pylist() for name in ("origin", "destination", "trips"))
+    middle = {flow for flow, shown in zip(zip(*columns, strict=True), here.tolist(), strict=True) if shown}
+    assert middle
+    assert middle <= found[header["max_zoom"]]
+    assert len(found[header["min_zoom"]]) <= 1000
 
 
 def test_geoparquet_is_read_by_geopandas(release: Path, tmp_path: Path) -> None:

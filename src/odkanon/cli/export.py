@@ -24,6 +24,8 @@ class ExportFormat(StrEnum):
     geoparquet = "geoparquet"
     geojson = "geojson"
     flowmap = "flowmap"
+    kepler = "kepler"
+    pmtiles = "pmtiles"
     skmob = "skmob"
     csv = "csv"
     parquet = "parquet"
@@ -41,14 +43,15 @@ class ExportMeasure(StrEnum):
 @command(
     """
     releases: RELEASE...  Folder of a release, or of segments. With --to dcat: of any number of releases.
-    --output -o PATH  A file for omx, gpkg and dcat, else a folder.
+    --output -o PATH  A file for omx, gpkg, pmtiles and dcat, else a folder.
     --to  omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for GIS.
-        flowmap: tables for flowmap.blue. skmob: tessellation and flows for scikit-mobility. csv, parquet: with --onto.
-        matrix: matrix.csv and matrix.parquet, computed again. dcat: entries of a data catalogue. [default: matrix; of
-        releases by attribute, the flows that match --where, as CSV and Parquet]
+        flowmap: tables for flowmap.blue. kepler: a map for kepler.gl. pmtiles: tiles for web maps. skmob: tessellation
+        and flows for scikit-mobility. csv, parquet: with --onto. matrix: matrix.csv and matrix.parquet, computed again.
+        dcat: entries of a data catalogue. [default: matrix; of releases by attribute, the flows that match --where, as
+        CSV and Parquet]
     --where EXPR  Export only rows in which all trips match, such as 'mode == "car" and hour == "07-09"'. For releases
         by attribute. [default: all]
-    --measure  With flowmap and skmob: what flows count.
+    --measure  With flowmap, kepler and skmob: what flows count.
     zones: --zones-of RELEASE  Include the zones of this release, even those without flows, so that the matrices of
         several months have the same shape. Repeatable.
     --force  Replace files of the same name.
@@ -127,7 +130,7 @@ def export(
     if to is None:
         _export_matrix(releases[0], output, where, force=force)
         return
-    if was_given(context, "measure") and to.value not in ("flowmap", "skmob"):
+    if was_given(context, "measure") and to.value not in ("flowmap", "kepler", "skmob"):
         raise OptionConflictError.between("--measure", f"--to {to.value}", "it has both measures")
     from odkanon.publish.export.formats import export_release
 

@@ -1,4 +1,4 @@
-"""Flows as CSV tables for flowmap.blue and scikit-mobility."""
+"""Flows for the maps of flowmap.blue, kepler.gl and scikit-mobility."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,9 +19,11 @@ from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.release_format.folder import SavedRelease
 from odkanon.release_format.names import guard_text
+from odkanon.zoning.zone_nodes import cell_nodes
 
 log = logging.getLogger(__name__)
 LOCATIONS, FLOWS, TIMELESS = "locations.csv", "flows.csv", "flows-without-time.csv"
+KEPLER = "kepler.json"
 _NAMES = ("origin", "dest", "count")
 MONDAY = "2001-01-01"
 """The placeholder for rows without a date: a Monday, long enough ago not to be taken for the real date."""
@@ -66,13 +70,62 @@ def write_flowmap(release: SavedRelease, measure: str, folder: Path, *, coarse_t
     write_csv(_summed(flows.filter(timeless)), folder / TIMELESS)
 
 
+def write_kepler(release: SavedRelease, measure: str, folder: Path) -> None:
+    """Write ``flows.csv`` and ``kepler.json``, a map of kepler.gl with the same flows and a ready flow layer.
+
+    Flows between H3 cells are given by their cells, others by the centroids of their zones. Attributes of a cube are
+    summed over.
+    """
+    release = release.with_outlines("a map of kepler.gl").without_attributes()
+    flows, index = _flows(release, measure, ("origin", "destination", measure)), release.zone_index
+    if cell_nodes(index.ids) is not None and not any("-" in zone for zone in index.ids):
+        mode, columns = "H3", {"sourceH3": "origin", "targetH3": "destination"}
+    else:
+        mode, columns = "LAT_LNG", {name: name for name in ("lat0", "lng0", "lat1", "lng1")}
+        for number, zones in enumerate((index.origin, index.destination)):
+            for name, side in (("lng", 0), ("lat", 1)):
+                flows = flows.append_column(f"{name}{number}", pa.array(release.centroids[zones, side].round(7)))
+    columns |= {"count": measure, "sourceName": "origin", "targetName": "destination"}
+    lng, lat = np.median(release.centroids, axis=0).round(4).tolist()
+    write_csv(flows, folder / FLOWS)
+    document = _kepler_map(release.name, flows, mode, columns, {"latitude": lat, "longitude": lng})
+    write_text(folder / KEPLER, json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _kepler_map(
+    name: str, flows: pa.Table, mode: str, columns: dict[str, str], view: dict[str, float]
+) -> dict[str, Any]:
+    """Return a saved map of kepler.gl (schema version 1): data, layer and view."""
+    types = ["string" if pa.types.is_string(field.type) else "real" for field in flows.schema]
+    fields = [
+        {"name": column, "type": of, "format": "", "analyzerType": "STRING" if of == "string" else "FLOAT"}
+        for column, of in zip(flows.column_names, types, strict=True)
+    ]
+    rows = [list(row) for row in zip(*(column.to_pylist() for column in flows.columns), strict=True)]
+    data = {"id": "flows", "label": name, "color": [143, 47, 191], "allData": rows, "fields": fields}
+    layer = {
+        "dataId": "flows",
+        "label": "flows",
+        "columnMode": mode,
+        "columns": columns,
+        "isVisible": True,
+        "visConfig": {"flowClusteringEnabled": False, "flowAdaptiveScalesEnabled": True, "maxTopFlowsDisplayNum": 5000},
+    }
+    state = {"layers": [{"id": "flows", "type": "flow", "config": layer}], "filters": []}
+    config = {"visState": state, "mapState": {**view, "zoom": 10}, "mapStyle": {"styleType": "positron"}}
+    return {
+        "datasets": [{"version": "v1", "data": data}],
+        "config": {"version": "v1", "config": config},
+        "info": {"app": "kepler.gl", "title": name},
+    }
+
+
 def write_skmob(release: SavedRelease, measure: str, folder: Path) -> None:
     """Write ``tessellation.geojson`` (tile_ID) and ``flows.csv`` (origin, destination, flow), for scikit-mobility.
 
     Zones of some methods overlap; flows still refer to them by ``tile_ID``.
     """
-    release = release.with_outlines("a tessellation")
-    release = release.without_attributes()
+    release = release.with_outlines("a tessellation").without_attributes()
     features = [
         {"type": "Feature", "properties": {"tile_ID": zone}, "geometry": outline}
         for zone, outline in zip(_zone_ids(release).to_pylist(), release.zone_index.outlines, strict=True)

@@ -18,13 +18,15 @@ from odkanon.estimate.row_combinations import certain_rows
 from odkanon.estimate.zone_shares import read_weights
 from odkanon.publish.export.flow_map import (
     FLOWS,
+    KEPLER,
     LOCATIONS,
     flowmap_files,
     stale_flowmap_file,
     write_flowmap,
+    write_kepler,
     write_skmob,
 )
-from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet
+from odkanon.publish.export.geo_exports import write_geojson, write_geopackage, write_geoparquet, write_pmtiles
 from odkanon.publish.export.omx import new_matrix, new_omx_file, write_matrices, write_omx, zone_lookup
 from odkanon.publish.onto.apportionment import rows_at_once
 from odkanon.publish.onto.estimated_matrix import EstimatedMatrix, estimates_onto
@@ -40,6 +42,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "geoparquet": ("zones.parquet", "flows.parquet"),
     "geojson": ("zones.geojson", "flows.geojson"),
     "flowmap": (LOCATIONS, FLOWS),
+    "kepler": (FLOWS, KEPLER),
+    "pmtiles": (),
     "skmob": ("tessellation.geojson", "flows.csv"),
     "matrix": (MATRIX, MATRIX_PARQUET),
 }
@@ -56,6 +60,8 @@ _WRITERS: dict[str, Callable[[SavedRelease, str, Path], None]] = {
     "gpkg": lambda release, measure, path: write_geopackage(release, path),
     "geoparquet": lambda release, measure, path: write_geoparquet(release, path),
     "geojson": lambda release, measure, path: write_geojson(release, path),
+    "kepler": write_kepler,
+    "pmtiles": lambda release, measure, path: write_pmtiles(release, path),
     "skmob": write_skmob,
 }
 
@@ -168,14 +174,19 @@ def export_release(
     ----------
     folder : path
         A release folder, or a folder of linked releases.
+<<<<<<< HEAD
     to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob", "matrix"}
         The format; "matrix" computes ``matrix.csv`` and ``matrix.parquet`` of the folder again. With ``onto``, one of
         "omx", "csv" and "parquet".
+=======
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob"}
+        The format; with ``onto``, one of "omx", "csv" and "parquet".
+>>>>>>> 097dfde (Export releases to kepler.gl and PMTiles)
     output : path
-        A file for OMX and GeoPackage, a folder for the others. For linked releases always a folder, with a file or
-        folder for each of them.
+        A file for OMX, GeoPackage and PMTiles, a folder for the others. For linked releases always a folder, with a
+        file or folder for each of them.
     measure : {"trips", "weight"}
-        The measure of flows in formats with a single number: flowmap and skmob.
+        The measure of flows in formats with a single number: flowmap, kepler and skmob.
     force : bool
         Replace files of the same name. Other files in the folder stay, except the flows without time that an earlier
         flow map left there.

@@ -1,8 +1,12 @@
-"""Zones as polygons and flows as lines, in GeoParquet, GeoJSON and GeoPackage."""
+"""Zones as polygons and flows as lines, in GeoParquet, GeoJSON, GeoPackage and PMTiles."""
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,15 @@ import pyarrow.parquet
 
 from odkanon.core.atomic_write import write_text
 from odkanon.core.extras import import_extra
+from odkanon.model.measures import MEASURES
 from odkanon.release_format.conversions import import_shapely, to_shapes
 from odkanon.release_format.folder import SavedRelease
+from odkanon.zoning.cells import Floats
 
 Geometries = npt.NDArray[Any]
+_ZOOMS, _TILE = 5, 4096
+_FIRST_FLOWS = 500
+"""How many flows the first zoom level of a web map has."""
 
 
 def write_geoparquet(release: SavedRelease, folder: Path) -> None:
@@ -63,6 +72,103 @@ def write_geopackage(release: SavedRelease, path: Path) -> None:
             )
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})
+
+
+def write_pmtiles(release: SavedRelease, path: Path) -> None:
+    """Write a web map: PMTiles (version 3) with vector tiles of ``zones``, ``flows`` and ``stays``.
+
+    Flows are lines, or points where these would have no length. Tiles cover the middle nine tenths of the ends of
+    flows, as a few zones may span a continent. Each zoom level has the largest flows only, four times as many as the
+    one before; the last has all of them.
+    """
+    extra: dict[str, Any] = {"purpose": "PMTiles", "extra": "tiles", "package": "pmtiles and mapbox_vector_tile"}
+    writing, tile = (import_extra(f"pmtiles.{module}", **extra) for module in ("writer", "tile"))
+    encode = import_extra("mapbox_vector_tile", **extra).encode
+    shapely, release = import_shapely(), release.with_outlines("a web map")
+    index, order = release.zone_index, np.argsort(-release.measure("trips"), kind="stable")
+    ends = release.centroids[np.concatenate([index.origin, index.destination])]
+    (west, south), (east, north) = np.quantile(ends, [0.05, 0.95], axis=0).tolist()
+    corners = _to_mercator(shapely.points([[west, north], [east, south]]))
+    first = int(np.clip(np.floor(np.log2(360 / max(east - west, north - south, 1e-9))), 0, 12))
+    zooms = range(first, first + _ZOOMS)
+    stays = _length(release)[order] < 2 * 360 / 2 ** zooms[-1] / _TILE
+    layers = {"zones": (_to_mercator(release.shapes), [{"id": zone} for zone in index.ids])}
+    for name, rows, shapes in (
+        ("flows", order[~stays], flow_lines(release)[order[~stays]]),
+        ("stays", order[stays], shapely.points(release.centroids[index.origin[order[stays]]])),
+    ):
+        layers[name] = _to_mercator(shapes), release.table.take(pa.array(rows)).to_pylist()
+    with path.open("wb") as file:
+        writer = writing.Writer(file)
+        for zoom in zooms:
+            most = len(order) if zoom == zooms[-1] else _FIRST_FLOWS * 4 ** (zoom - first)
+            parts = {"zones": len(index.ids), "flows": most, "stays": most}
+            for (x, y), content in _tiles(layers, zoom, parts, shapely.total_bounds(corners), encode):
+                writer.write_tile(tile.zxy_to_tileid(zoom, x, y), gzip.compress(content, mtime=0))
+        box = {"min_lon_e7": west, "min_lat_e7": south, "max_lon_e7": east, "max_lat_e7": north}
+        middle = {"center_lon_e7": (west + east) / 2, "center_lat_e7": (south + north) / 2}
+        header = {name: int(degrees * 1e7) for name, degrees in (box | middle).items()}
+        header |= {"min_zoom": first, "max_zoom": zooms[-1], "center_zoom": first}
+        content_type = {"tile_type": tile.TileType.MVT, "tile_compression": tile.Compression.GZIP}
+        columns = {name: _field(name) for name in release.table.column_names}
+        fields = {"zones": {"id": "String"}, "flows": columns, "stays": columns}
+        listed = [{"id": name, "fields": each, "minzoom": first, "maxzoom": zooms[-1]} for name, each in fields.items()]
+        writer.finalize({**header, **content_type}, {"name": release.name, "vector_layers": listed})
+
+
+def _length(release: SavedRelease) -> Floats:
+    """Return the length of each flow in degrees."""
+    index, place = release.zone_index, release.centroids
+    length: Floats = np.abs(place[index.origin] - place[index.destination]).max(axis=1)
+    return length
+
+
+def _field(name: str) -> str:
+    return "Number" if name in MEASURES else "String"
+
+
+def _to_mercator(geometries: Geometries) -> Geometries:
+    """Return geometries on the map of web tiles, the unit square with its origin in the north-west."""
+
+    def project(points: Floats) -> Floats:
+        sine = np.clip(np.sin(np.radians(points[:, 1])), -0.9999, 0.9999)
+        return np.stack([points[:, 0] / 360 + 0.5, 0.5 - np.arctanh(sine) / (2 * np.pi)], axis=1)
+
+    projected: Geometries = import_shapely().transform(geometries, project)
+    return projected
+
+
+def _on_tile(points: Floats, side: float, corner: tuple[int, int]) -> Floats:
+    return (points / side - corner) * _TILE
+
+
+def _tiles(
+    layers: Mapping[str, tuple[Geometries, list[dict[str, Any]]]],
+    zoom: int,
+    most: Mapping[str, int],
+    box: Floats,
+    encode: Any,
+) -> Iterator[tuple[tuple[int, int], bytes]]:
+    """Yield the tiles of a zoom level that meet a box and have something in them, in order."""
+    shapely, side = import_shapely(), 1 / 2**zoom
+    trees = {name: shapely.STRtree(shapes[: most[name]]) for name, (shapes, _) in layers.items()}
+    low, high = (np.floor(corner / side).astype(int) for corner in np.split(box, 2))
+    for x, y in product(range(low[0], high[0] + 1), range(low[1], high[1] + 1)):
+        bounds = (x * side, y * side, (x + 1) * side, (y + 1) * side)
+        around = shapely.box(*bounds)
+        content = []
+        for name, (shapes, properties) in layers.items():
+            here = np.sort(trees[name].query(around, predicate="intersects"))
+            clipped = shapely.clip_by_rect(shapes[here], *bounds)
+            clipped = shapely.transform(clipped, partial(_on_tile, side=side, corner=(x, y)))
+            features = [
+                {"geometry": shape, "properties": properties[at]}
+                for at, shape in zip(here.tolist(), clipped, strict=True)
+                if not shape.is_empty
+            ]
+            content.append({"name": name, "features": features})
+        if any(layer["features"] for layer in content):
+            yield (x, y), encode(content, default_options={"y_coord_down": True, "extents": _TILE})
 
 
 def _polygons(release: SavedRelease) -> Geometries:
