@@ -174,14 +174,14 @@ def export_release(
     ----------
     folder : path
         A release folder, or a folder of linked releases.
-<<<<<<< HEAD
+    <<<<<<< HEAD
     to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob", "matrix"}
         The format; "matrix" computes ``matrix.csv`` and ``matrix.parquet`` of the folder again. With ``onto``, one of
         "omx", "csv" and "parquet".
-=======
+    =======
     to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob"}
         The format; with ``onto``, one of "omx", "csv" and "parquet".
->>>>>>> 097dfde (Export releases to kepler.gl and PMTiles)
+    >>>>>>> 097dfde (Export releases to kepler.gl and PMTiles)
     output : path
         A file for OMX, GeoPackage and PMTiles, a folder for the others. For linked releases always a folder, with a
         file or folder for each of them.

@@ -24,6 +24,8 @@ from odkanon.zoning.cells import Floats
 
 Geometries = npt.NDArray[Any]
 _ZOOMS, _TILE = 5, 4096
+_BUFFER = 1 / 64
+"""How far a tile reaches beyond its sides, so that lines along them are in it."""
 _FIRST_FLOWS = 500
 """How many flows the first zoom level of a web map has."""
 
@@ -154,7 +156,8 @@ def _tiles(
     trees = {name: shapely.STRtree(shapes[: most[name]]) for name, (shapes, _) in layers.items()}
     low, high = (np.floor(corner / side).astype(int) for corner in np.split(box, 2))
     for x, y in product(range(low[0], high[0] + 1), range(low[1], high[1] + 1)):
-        bounds = (x * side, y * side, (x + 1) * side, (y + 1) * side)
+        west, north = (x - _BUFFER) * side, (y - _BUFFER) * side
+        bounds = (west, north, west + (1 + 2 * _BUFFER) * side, north + (1 + 2 * _BUFFER) * side)
         around = shapely.box(*bounds)
         content = []
         for name, (shapes, properties) in layers.items():
