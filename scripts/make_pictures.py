@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 from moving import write_moving
+from PIL import Image
 from playwright.sync_api import Browser, Page
 from shooting import ROOT, InputSpec, Opened, a_browser, opened, serving
 from shooting import shoot as shoot_to
@@ -27,6 +28,7 @@ from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 
 TARGET = ROOT / "docs" / "images"
 MOST_BYTES = {".png": 350_000, ".webp": 3_000_000}
+COLOURS = 256
 WIDE, PHONE = (1280, 900), (390, 844)
 WITHIN = ",".join(CENTRAL_CELLS)
 BY = ("mode", "hour:0-7,7-9,9-17,17-20,20-24")
@@ -83,9 +85,17 @@ def save_releases(source: Path, folder: Path) -> None:
         anonymize(half, Rule(trips=10), method="cascade").save(folder / name)
 
 
+def shrink(path: Path) -> None:
+    """Store a picture with a palette: maps of curves compress badly otherwise."""
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+
+
 def main() -> int:
     """Make every picture, or those whose part is named; fail where one is too large to commit."""
     wanted = set(sys.argv[1:]) or {"still", "reports", "explorer", "moving"}
+    started = time.time()
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, a_browser() as browser:
         folder = Path(temporary)
@@ -105,6 +115,9 @@ def main() -> int:
                     shoot_explorer(browser, url)
                 if "moving" in wanted:
                     write_moving(browser, url, TARGET / "explorer.webp")
+    for path in TARGET.glob("*.png"):
+        if path.stat().st_mtime >= started:
+            shrink(path)
     pictures = sorted(path for path in TARGET.iterdir() if path.suffix in MOST_BYTES)
     for path in pictures:
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")

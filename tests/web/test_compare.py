@@ -44,7 +44,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_two_releases_open_as_a_map_of_change(opened: Opened) -> None:
     assert opened.state("view") == "change"
     assert opened.text("h1") == "march to april"
-    assert opened.text(".say") == "700 trips before, 820 after."
+    assert opened.text(".say") == "700 trips in march, 820 in april."
     opened.page.evaluate(f"location.hash = 'view=change&from={GROWN}&to={ZONES[0]}'")
     opened.until("odkanon.state().to !== null")
     assert opened.text(".say") == "100 before, 300 after: +200. This change is certain."
@@ -95,7 +95,7 @@ def test_a_change_within_what_is_unknown_is_no_change(browser: Browser, tmp_path
     assert all(text.endswith(("is certain.", "is likely.", "no change at all.")) for text in texts)
     rows = [csv.DictReader((folder / "classes.csv").read_text().splitlines()) for folder in folders]
     totals = [sum(int(row["trips"]) for row in own) for own in rows]
-    assert f"{totals[0]:,} trips before, {totals[1]:,} after." in opened.text(".say")
+    assert f"{totals[0]:,} trips in march, {totals[1]:,} in april." in opened.text(".say")
     opened.page.context.close()
 
 
@@ -111,7 +111,7 @@ def test_a_series_has_a_slider_a_sparkline_and_changes_from_one_to_the_next(brow
     assert opened.text(".say").startswith("1,750 trips")
     opened.press("Change")
     assert opened.text("h1") == "february to march"
-    assert opened.text(".say").startswith("2,100 trips before, 1,750 after.")
+    assert opened.text(".say").startswith("2,100 trips in february, 1,750 in march.")
     with opened.page.expect_download() as told:
         opened.press("CSV")
     rows = list(csv.DictReader(Path(told.value.path()).read_text(encoding="utf-8-sig").splitlines()))

@@ -3,7 +3,7 @@
 import { answer, certainty, changes, placeChanges, type Answer, type Change, type Entry, type Question } from "./ask";
 import { h, replace } from "./dom";
 import { download, flowsAsCsv, pictureOf, type Row } from "./download";
-import { boundsOf, joinBounds, type Bounds, type Point } from "./geometry";
+import { joinBounds, measure, type Bounds, type Point } from "./geometry";
 import { keyOf, type Level, type Table } from "./levels";
 import { widthOf, type Line } from "./map/arrows";
 import { cityLayers, flowColour, type Circle, type City } from "./map/city";
@@ -24,6 +24,8 @@ import { followTheme, isDark, palette } from "./theme";
 import { knownAs, LANGUAGES, Speech, type Numbers, type Told } from "./words";
 
 const MOST_FLOWS = 900;
+/** How many times as large as what is drawn an area is that is outlined as only roughly known. */
+const COARSER = 1.5;
 /** Changes in a file. */
 const MOST_CHANGES = 20_000;
 /** A place that is drawn smaller than this, in pixels, belongs to a coarser level; on a small map it may be smaller. */
@@ -412,10 +414,7 @@ export class App {
   /** Areas of the release that are coarser than what is drawn. */
   private roughAreas(): City["rough"] {
     const { rough } = this.model.releases[this.store.state.release]!;
-    return rough.flat().filter((polygon) => {
-      const bounds = boundsOf([polygon]);
-      return bounds !== null;
-    });
+    return rough.filter((area) => measure(area).area > COARSER * this.level.typical).flat();
   }
 
   /** Names: of the chosen places, then of those with most trips; of districts where there are some. */
@@ -423,6 +422,8 @@ export class App {
     const { level, question, speech } = this;
     const asked = [question.from, question.to].filter((place) => place >= 0);
     const chosen = asked.flatMap((place): Label[] => (level.centre[place] ? [{ at: level.centre[place], text: level.title(place, speech), kind: "chosen" }] : []));
+    // Towns where they are; districts and zones in their middle.
+    if (!districts && level.name !== "zones") return [...chosen, ...this.model.towns.map(({ name, at }): Label => ({ at, text: name, kind: "place" }))];
     const named = districts ?? level;
     const table = this.table(this.store.state.release, named);
     const size = named.id.map((_, place) => table.starts(place).trips + table.ends(place).trips);
@@ -520,10 +521,8 @@ export class App {
         const share = i === 0 && total ? speech.share(one, total) : null;
         return share ? `${name(one.place)} (${share})` : name(one.place);
       });
-      const [some, all] = [speech.told(total!), speech.number(total!.trips)];
-      const ends = tops.length > 2 ? speech.listed(tops) : null;
-      if (keyOf(this.store.state.only)) return capital([ends ? words.some(some, ends) : words.someBare(some)]);
-      return capital([ends ? words.all(all, ends) : words.allBare(all)]);
+      const first = keyOf(this.store.state.only) ? words.some(speech.told(total!)) : words.all(speech.number(total!.trips));
+      return capital([first, ...(tops.length > 2 ? [words.mostEnd(speech.listed(tops))] : [])]);
     }
     const own = from >= 0 ? from : to;
     const first = from >= 0 ? words.starts(speech.told(total!), name(own)) : words.ends(speech.told(total!), name(own));
@@ -564,15 +563,16 @@ export class App {
     const signed = `${by > 0 ? "+" : by < 0 ? "−" : "±"}${speech.number(Math.abs(by))}`;
     const verdict = certainty(before, after);
     const filtered = keyOf(this.store.state.only) !== "";
+    const names = this.pairOfReleases!.map((one) => this.model.releases[one]!.name) as [string, string];
     const same = !asked && !filtered && Math.abs(by) <= Math.max(before.high - before.low, after.high - after.low);
     const told = (total: Numbers): Told => (filtered ? speech.told(total) : { ...speech.told(total), exact: true });
     const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
     const shown = list.slice(0, 40);
     const most = Math.max(1, ...shown.map((one) => Math.abs(one.by)));
-    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(told(before), told(after)), ...(same ? [words.same] : [])];
+    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(told(before), told(after), ...names), ...(same ? [words.same] : [])];
     this.card.draw(
       {
-        title: asked ? this.title() : words.changeOf(...(this.pairOfReleases!.map((one) => this.model.releases[one]!.name) as [string, string])),
+        title: asked ? this.title() : words.changeOf(...names),
         about: this.about(),
         from: question.from < 0 ? null : name(question.from),
         to: question.to < 0 ? null : name(question.to),

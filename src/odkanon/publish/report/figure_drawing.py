@@ -56,9 +56,9 @@ class FigureOptions:
     km: float = 10.0
     """The part of the world; see `odkanon.publish.report.map_drawing.map_window`."""
 
-    def window(self, outlines: Sequence[ZoneOutline]) -> MapWindow | None:
+    def window(self, outlines: Sequence[ZoneOutline], *, whole: bool = False) -> MapWindow | None:
         """Return the part of the world that all maps of the figure share."""
-        return map_window(outlines, self.near, self.km)
+        return map_window(outlines, self.near, self.km, whole=whole)
 
 
 def new_figure(height: float, width: float = 9.0) -> Any:
@@ -215,7 +215,7 @@ def draw_paper(first: SavedRelease, second: SavedRelease, options: FigureOptions
     grid = figure.add_gridspec(2, 2)
     axis = options.axes[0]
     pair = [axis_outlines(release, axis, options.measure) for release in (first, second)]
-    window = options.window([outline for side in pair for outline in side])
+    window = options.window([outline for side in pair for outline in side], whole=True)
     for side, release in enumerate((first, second)):
         axes = figure.add_subplot(grid[0, side])
         draw_map(axes, pair[side], [ONLY[side]] * len(pair[side]), window, alpha=0.4)

@@ -104,12 +104,15 @@ class MapWindow:
         return [[pack_line(corners)]]
 
 
-def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: float = 10.0) -> MapWindow | None:
+def map_window(
+    outlines: Sequence[ZoneOutline], near: str | None = None, km: float = 10.0, *, whole: bool = False
+) -> MapWindow | None:
     """Return the part of the world to show: that of nearly all trips, or the surroundings of a place.
 
     * ``outlines``: the zones to draw.
     * ``near``: the name of a town among the outlines, or longitude and latitude separated by a comma.
     * ``km``: width of the surroundings of the place.
+    * ``whole``: without a place, show all zones.
 
     Raises `InputError` if there is no such place, there are no zones around it, or `km` is not positive.
     """
@@ -118,8 +121,11 @@ def map_window(outlines: Sequence[ZoneOutline], near: str | None = None, km: flo
             raise InputError(f"these zones have no outlines, so there is no map around {near!r}; leave it out")
         return None
     west, south, east, north = common_bounds(outlines)
-    if near is None:
+    if near is None and not whole:
         return _main_window(outlines)
+    if near is None:
+        margin = 0.03 * max(east - west, north - south)
+        return MapWindow(west - margin, south - margin, east + margin, north + margin)
     if not km > 0:
         raise InvalidValueError.expected("the width of a picture in km", "a positive number", km)
     x, y = _place(near, MapWindow(west, south, east, north))
@@ -239,7 +245,7 @@ def draw_flows(axes: Any, places: AreaLevel, flows: LevelFlows, window: MapWindo
     steps = sorted({round_step(most / part) for part in (1, 5, 25)} - {0})
     lines = [Line2D([], [], color=FLOW_COLOURS[1], linewidth=THICK * math.sqrt(step / most)) for step in steps]
     texts = [f"{step:,g}" for step in steps]
-    axes.legend(lines, texts, title="estimated trips", loc="lower right", fontsize=7, title_fontsize=7)
+    axes.legend(lines, texts, title="estimated trips", loc="lower right", fontsize=7, title_fontsize=7, framealpha=1)
 
 
 def round_step(value: float) -> float:
@@ -303,6 +309,7 @@ def draw_town_names(axes: Any, window: MapWindow) -> None:
     for name, x, y in _towns(window):
         half = _LETTER * len(name) * width / 2
         hidden = any(abs(x - a) < half + b and abs(y - c) < _LINE * height for a, b, c in taken)
+        hidden |= not window.south + _LINE * height / 2 < y < window.north - _LINE * height / 2
         if hidden or not window.west + half < x < window.east - half or len(taken) == MAX_NAMES:
             continue
         taken.append((x, half, y))
