@@ -238,6 +238,19 @@ def test_dates_in_digits_are_not_times_since_1970() -> None:
         read_trips(table, where="hour < 17")
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_filter_that_matches_nothing_names_the_values(engine: str, tmp_path: Path) -> None:
+    file = write(survey(), tmp_path)
+    for where, message in (
+        ('sex == "woman"', "sex is never 'woman' (did you mean 'Woman'?), but Man, Woman"),
+        ('mode in ["coche", "tren"]', "mode is never 'coche', but bike, car, motorcycle, transit, walk"),
+        ("age > 500", "check its values"),
+    ):
+        done = odkanon("anonymize", file, "-o", "r", "--where", where, "--engine", engine, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"the filter matches none of the 2,000 rows of {file}; {message}" in done.stderr
+
+
 def test_a_value_that_a_cube_does_not_have_is_an_error(tmp_path: Path) -> None:
     file = write(survey(), tmp_path)
     assert odkanon("anonymize", file, "-o", "cube", "--by", "sex", "--resolution", "7", cwd=tmp_path).returncode == 0

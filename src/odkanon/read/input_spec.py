@@ -12,8 +12,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, TypeVar, get_args
 
+from odkanon.attributes.filter_grammar import comparisons, parse_filter
 from odkanon.attributes.spec import AttributeSpec, is_formula
-from odkanon.errors import InputError, InvalidValueError, OptionConflictError
+from odkanon.errors import InputError, InvalidValueError, OptionConflictError, nearest
 from odkanon.model.axes import RECORDS, TRIPS, Subject
 from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
@@ -32,7 +33,7 @@ from odkanon.read.tables.column_names import (
 from odkanon.read.tables.filters import FILTERED, HOUR, FilterScope, filter_check, filter_names, number_names
 from odkanon.read.tables.number_formats import NumberFormat, normalize_formats
 from odkanon.read.tables.open_table import open_table
-from odkanon.read.tables.table import NamedColumns, RowCheck, SourceTable, TypedColumns
+from odkanon.read.tables.table import LISTED_VALUES, NamedColumns, RowCheck, SourceTable, TypedColumns
 from odkanon.read.tables.text_files import TextFormat
 from odkanon.read.tables.time_formats import TimeColumn, check_timezone
 from odkanon.read.zone_hierarchy import read_hierarchy, with_outlines
@@ -51,6 +52,8 @@ class CountedLines(NamedColumns, Protocol):
 
     @property
     def lines(self) -> int | None: ...  # noqa: D102
+
+    def values(self, column: str) -> list[str]: ...  # noqa: D102
 
 
 class ReadOptions(TypedDict, total=False):
@@ -364,10 +367,26 @@ class InputSpec:
         unmatched = source.rejected.get(FILTERED, Rejected(0, 0)).rows
         unusable = sum(part.rows for part in source.rejected.values())
         if unmatched == source.rows:
-            raise InputError(f"the filter matches none of the {source.rows:,} rows of {self.name}; check its values")
+            raise InputError(
+                f"the filter matches none of the {source.rows:,} rows of {self.name}; {self._values_to_choose(table)}"
+            )
         if not unmatched and self.where and unusable < source.rows:
             log.warning("the filter matches all %s rows; check that it is what you mean", f"{source.rows:,}")
         return source
+
+    def _values_to_choose(self, table: CountedLines) -> str:
+        """Return the values of the first column that a filter compares with a text that does not occur in it."""
+        for each in (test for text in self.filters for test in comparisons(parse_filter(text))):
+            column = (self.columns or {}).get(each.name, each.name)
+            texts = [value for value in each.values if isinstance(value, str)]
+            if column not in table.columns or each.operator not in ("==", "in") or not texts:
+                continue
+            known = table.values(column)
+            unknown = next((text for text in texts if text not in known), None)
+            if unknown is not None and known:
+                more = ", ..." if len(known) == LISTED_VALUES else ""
+                return f"{each.name} is never {unknown!r}{nearest(unknown, known)}, but {', '.join(known)}{more}"
+        return "check its values"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that were given, for JSON."""

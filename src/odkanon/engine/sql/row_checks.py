@@ -37,6 +37,10 @@ class SqlInput(CheckableTable, Protocol):
         """Return the first row that meets a condition, for a message; empty if finding it takes too long."""
         ...
 
+    def values(self, column: str) -> list[str]:
+        """Return the distinct values of a column, for a message."""
+        ...
+
     @property
     def backend(self) -> Backend:
         """The database to work in."""
@@ -92,6 +96,10 @@ class TableInput:
     def example(self, condition: str, columns: Sequence[str]) -> str:
         """Return the first row that meets a condition, for a message; empty if there is none."""
         return self.table.example(condition, columns)
+
+    def values(self, column: str) -> list[str]:
+        """Return the distinct values of a column, for a message."""
+        return self.table.values(column)
 
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""

@@ -18,6 +18,8 @@ from odkanon.core.sql import quote_name, quote_names, quote_text
 from odkanon.errors import InputError, UnreadableFileError
 from odkanon.read.tables.shared_expressions import selection
 
+LISTED_VALUES = 20
+"""Values of a column that a message lists at most."""
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 """DuckDB types whose values fit in 64-bit integers."""
 
@@ -104,6 +106,15 @@ class SourceTable:
         number, *values = rows[0]
         where = f"row {number}" if self.lines is None else f"line {number + 1}"
         return f"{where}: {', '.join(f'{name} = {value!r}' for name, value in zip(columns, values, strict=True))}"
+
+    def values(self, column: str) -> list[str]:
+        """Return the distinct values of a column, for a message: some, in order, if there are many."""
+        name = quote_name(column)
+        found = self.connection.execute(
+            f"SELECT DISTINCT CAST({name} AS VARCHAR) FROM {self.scan} WHERE {name} IS NOT NULL ORDER BY 1 "
+            f"LIMIT {LISTED_VALUES}"
+        ).fetchall()
+        return [value for (value,) in found]
 
     def types(self) -> dict[str, str]:
         """Return the SQL type of each column."""
