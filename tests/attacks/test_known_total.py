@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +162,25 @@ def test_persons_are_left_out_with_all_their_trips() -> None:
     assert gone.trips == od.trips - flows.trips.sum() > 0
     assert flows.weight is not None
     assert gone.weight == weight.sum() - flows.weight.sum() == before.masses["weight"][~kept].sum()
+
+
+def test_the_audit_names_the_total_that_must_not_be_published(tmp_path: Path) -> None:
+    """Seven trips are in no row, of the only pair of places without one: the total shows them."""
+    flows = [(f"a{one}", f"a{other}", 7 if one == other == 3 else 20) for one in (1, 2, 3) for other in (1, 2, 3)]
+    lines = [f"{origin},{end},{origin}{end}{at}" for origin, end, trips in flows for at in range(trips)]
+    (tmp_path / "trips.csv").write_text("\n".join(["origin,destination,person", *lines]) + "\n", encoding="utf-8")
+    places = [f"a{at},a" for at in (1, 2, 3)]
+    (tmp_path / "places.csv").write_text("\n".join(["place,town", *places]) + "\n", encoding="utf-8")
+    given = ["--hierarchy", str(tmp_path / "places.csv")]
+    trips, release = str(tmp_path / "trips.csv"), str(tmp_path / "release")
+    command("anonymize", trips, "-o", release, "--protect", "participants", "--method", "cascade", *given)
+    audited = command("audit", release, "--trips", trips, *given)
+    assert "7 trips are in no row" in audited
+    assert "do not publish that total" in audited
+    manifest = json.loads((tmp_path / "release" / "release.json").read_text(encoding="utf-8"))
+    assert "withstands" not in manifest["parameters"]
+
+
+def command(*words: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "odkanon", *words], capture_output=True, text=True, check=False)
+    return " ".join((done.stdout + done.stderr).split())

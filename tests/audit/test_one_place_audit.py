@@ -28,6 +28,7 @@ def saved(folder: Path, source: Any = PEOPLE, **options: Any) -> tuple[Path, Pat
     return folder / "residents.parquet", release.save(folder / "table")
 
 
+@pytest.mark.filterwarnings("ignore:.* are in no row")
 @pytest.mark.parametrize("at", ["lookup", "cells", "coordinates", "counts", "weights"])
 def test_honest_tables_are_clean(at: str, tmp_path: Path) -> None:
     worlds: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -79,7 +79,8 @@ def test_weight_counts_where_a_rule_has_it_and_all_publish_it(
     assert found is not None
     assert found.names == names
     if len(names) == 2:
-        assert 10 * (1 - 1.2e-9) < found.least[1] < 10
+        # Weights have four digits: no more than their error below the threshold.
+        assert 9.97 < found.least[1] < 10
         assert dict(zip(map(tuple, found.rows.tolist()), found.mass[:, 1].tolist(), strict=True)) == {
             (0, -1): 8,
             (0, 2): 12.5,

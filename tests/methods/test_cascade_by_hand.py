@@ -31,10 +31,10 @@ from worlds.towns import four_zones, people, town
 def test_what_was_asked_for_is_told() -> None:
     od = town(("a1", "b1", people(12)), ("a2", "b2", people(12))).od
     plain = {"implications": "safe"}
-    assert anonymize(od, Rule(trips=4), method="cascade").parameters == plain
+    assert anonymize(od, Rule(trips=4), method="cascade").parameters == {**plain, "withstands": 3}
     assert anonymize(od, Rule(trips=4), method="cascade", coarsest=0).parameters == {**plain, "coarsest": 0}
     told = anonymize(od, Rule(trips=4), method="cascade", budget=0.2).parameters
-    assert told == {**plain, "budget": 0.2, "budget_of": "trips"}
+    assert told == {**plain, "budget": 0.2, "budget_of": "trips", "withstands": 3}
     with pytest.raises(InputError, match="no budget that could be a share of rows"):
         anonymize(od, Rule(trips=4), method="cascade", budget_of="rows")
     with pytest.raises(InputError, match="nothing but places"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
 
-from odkanon.audit.counting.counted_measures import NAMES
+from odkanon.audit.counting.counted_measures import NAMES, measures_named
 from odkanon.audit.counting.scan import plain_path
 from odkanon.audit.findings import Finding
 from odkanon.audit.release_reader import (
@@ -38,6 +38,7 @@ _TOLERANCES = {"low": 0.0, "high": 0.0, "interval_low": 1.0, "interval_high": 1.
 """How far the numbers of a matrix may differ between machines, and up to which estimate a flow may be missing."""
 SHARED = ("method", "rule", "published", "statement")
 """Entries of both the public manifest and the steward's recipe."""
+(_WEIGHT,) = measures_named(["weight"])
 
 
 def check_files(connection: Connection, release: PublishedRelease) -> list[Finding]:
@@ -162,8 +163,8 @@ def _compare_recipe(release: PublishedRelease) -> list[Finding]:
             if part == "rule" and "weight_told" in private:
                 # A threshold on weight that depends on the data is published as the rows disclose it.
                 private = private | {"weight": private["weight_told"]}
-            if part == "published":
-                # Published weights are rounded, and rows at their cap have the mean weight of others.
+            if part == "published" and release.nested:
+                # Rows at their cap have the mean weight of others.
                 public = {name: value for name, value in public.items() if name != "weight"}
             required = {*NAMES, *CONSTRAINTS} if part == "rule" else set()
             both = (public.keys() & private.keys()) | (required & (public.keys() | private.keys()))
@@ -178,8 +179,11 @@ def _compare_recipe(release: PublishedRelease) -> list[Finding]:
 
 def _agree(part: str, public: object, private: object) -> bool:
     """Return whether two values agree; a threshold on weight may be published in three digits, rounded down."""
-    if part != "rule" or not isinstance(public, float) or not isinstance(private, float):
+    if not isinstance(public, float) or not isinstance(private, float):
         return public == private
+    if part == "published":
+        # Of each row and of their sum, weights have four significant digits.
+        return abs(public - private) <= 2 * _WEIGHT.rounding * private
     return public == private or (public == float(f"{public:.3g}") and 0 <= private - public < 0.01 * private)
 
 

@@ -175,6 +175,13 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
     if most is not None and unlisted > most:
         text = f"{unlisted:,} trips are in no row, but release.json states that at most {most:,} are not listed"
         findings.append(finding_on("recount", release, text))
+    withstands = release.parameters.get("withstands")
+    if withstands is not None and unlisted > withstands:
+        text = (
+            f"{unlisted:,} trips are in no row, and more than {withstands:,} may show a group to a reader who knows "
+            f"the total of {totals['counted']:,}: do not publish that total"
+        )
+        findings.append(finding_on("recount", release, text, "note"))
     return findings
 
 

@@ -175,12 +175,6 @@ def _residual(release: Release) -> list[str]:
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
             "exist. Use a budget to compare methods; publish without one, or with a coarsest level."
         ]
-    unlisted, withstands = release.input.trips - int(release.classes.trips.sum()), parameters.get("withstands")
-    if withstands is not None and unlisted > withstands:
-        return [
-            f"{unlisted:,} trips are in no row, so a reader who also knows the total of {release.input.trips:,} trips "
-            "may show that a group exists. Do not publish that total; or allow for it (total known)."
-        ]
     if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None or release.budget is not None:
         return []
     residual = 1 - float(release.classes.trips.sum()) / release.input.trips

@@ -279,7 +279,9 @@ def settled(
             break
         disclosed = disclosed_weights(groups.trips, weight, hides)
         mean = Fraction(int(disclosed.sum()), int(groups.trips.sum()) * whole.scale)
-        asked = rule.with_weight(max(Fraction(rule.k) * mean, Fraction(terms.rule.thresholds["weight"])), mean)
+        # As it is published: rounded down, so that rows of k trips of equal weights meet it in any digits.
+        published = rule.with_weight(Fraction(rule.k) * mean, mean).disclosed_thresholds["weight"]
+        asked = rule.with_weight(max(Fraction(str(published)), Fraction(terms.rule.thresholds["weight"])), mean)
         if int(weight.min()) >= asked.units("weight", whole.scale):
             break
         terms = replace(terms, rule=asked)
