@@ -10,9 +10,18 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-HOURS = {f"{hour:02}": hour for hour in range(24)}
+from engine.same import messy
+from engine.test_duckdb import in_duckdb
+from odkanon import Rule
+from odkanon.attributes.spec import parse_attributes
+from odkanon.methods.method_registry import anonymize
+from odkanon.read.input_spec import InputSpec
+from odkanon.read.od_table import spec_to_matrix
 
 
 def write(path: Path, trips: Sequence[tuple[str, ...]], *names: str) -> Path:
@@ -141,6 +150,20 @@ def test_rare_values_are_published_as_other(tmp_path: Path) -> None:
     assert contents(tmp_path / "memory" / "release") == contents(tmp_path / "duckdb" / "release")
 
 
+@pytest.mark.parametrize(
+    "options", [("--protect", "persons"), ("--protect", "participants", "--protect", "population")]
+)
+def test_rare_values_are_joined_alike_on_every_engine(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """With contributors and weights, which a database keeps in tables of their own."""
+    modes = ["car"] * 40 + ["bus"] * 30 + ["walk"] * 25 + ["ferry"] * 7 + ["sledge"] * 6 + ["ski"] * 5
+    trips = [(f"a{1 + at % 2}", f"b{1 + at % 3}", mode, f"p{at}", str(1 + at % 4)) for at, mode in enumerate(modes * 2)]
+    file = write(tmp_path / "trips.csv", trips, "mode", "person", "weight")
+    for engine in ("memory", "duckdb"):
+        publish(file, tmp_path / engine / "release", "--by", "mode", "--engine", engine, *options)
+    assert contents(tmp_path / "memory" / "release") == contents(tmp_path / "duckdb" / "release")
+    assert {mode for _, _, mode in rows(tmp_path / "memory" / "release", "mode")} >= {"car", "bus"}
+
+
 def test_few_persons_with_a_rare_value_are_other_too(tmp_path: Path) -> None:
     """Forty trips of one person by sledge are no value that a reader may know to occur."""
     people = [("a1", "b1", mode, f"{mode}{at}") for mode in ("car", "bus", "walk") for at in range(30)]
@@ -165,3 +188,19 @@ def test_hours_that_clocks_skip_carry_nothing(tmp_path: Path) -> None:
     assert found["b2", "b3", "09"] == 30
     # Of the seven hours of the night, three that may hold trips are left, 04 to 06: two of them can be known to.
     assert found["a", "b", "00-07"] == 18
+
+
+def test_rare_values_are_joined_where_the_pairs_stay_in_a_database(tmp_path: Path) -> None:
+    """Coarse leaves too, which are compared with the trips between smaller cells."""
+    table, random = messy(500), np.random.default_rng(0)
+    modes = [f"rare{random.integers(6)}" if random.random() < 0.03 else mode for mode in table["mode"].to_pylist()]
+    at = table.column_names.index("mode")
+    parquet.write_table(table.set_column(at, "mode", pa.array(modes)), tmp_path / "trips.parquet")
+    attributes, file = parse_attributes(["mode"]), tmp_path / "trips.parquet"
+    here = spec_to_matrix(InputSpec(file, resolution=5), attributes=attributes)
+    there = in_duckdb(file, fetchable=0, attributes=attributes, resolution=5)
+    rule = Rule(trips=5, persons=3)
+    one, other = (anonymize(od, rule, method="cascade") for od in (here, there))
+    assert one.to_arrow().equals(other.to_arrow())
+    assert one.suppressed == other.suppressed
+    assert not any(mode.startswith("rare") for mode in one.to_arrow()["mode"].to_pylist())

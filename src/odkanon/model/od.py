@@ -185,7 +185,7 @@ class ODMatrix(MeasureColumns):
         codes = zip(numbers, self.flows.attributes, strict=True)
         flows = replace(self.flows, attributes=tuple(number[code] for number, code in codes)).merge_attributes()
         flows = replace(flows, pairs=np.ones_like(flows.pairs))
-        finer = None if self.finer is None else self.finer.with_axes(axes, numbers)
+        finer = self.finer.with_axes(axes, numbers) if self.finer is not None and self.finer.axes else self.finer
         return replace(self, flows=flows, axes=tuple(axes), finer=finer)
 
     def in_memory(self) -> ODMatrix:

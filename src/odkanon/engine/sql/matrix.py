@@ -103,7 +103,7 @@ class SqlMatrix:
             name: Subquery(f"SELECT {ends}, {own} FROM {each} f {joins}", each, *maps)
             for name, each in self.contributions.items()
         }
-        finer = None if self.finer is None else self.finer.with_axes(axes, numbers)
+        finer = self.finer.with_axes(axes, numbers) if self.finer is not None and self.finer.axes else self.finer
         summary = replace(self.summary, pairs=pairs.rows)
         return replace(self, axes=tuple(axes), pairs=pairs, contributions=contributions, summary=summary, finer=finer)
 
