@@ -13,6 +13,8 @@ from odkanon.evidence.correction import correct as correct
 from odkanon.evidence.gather import gather_evidence as gather_evidence
 from odkanon.evidence.policy import check_release as check_release
 from odkanon.evidence.policy import read_policy as read_policy
+from odkanon.evidence.review_queue import record_decision as record_decision
+from odkanon.evidence.review_queue import review_queue as review_queue
 from odkanon.linked.linked_release import LinkedReleases as LinkedReleases
 from odkanon.methods.method_registry import METHODS as METHODS
 from odkanon.methods.method_registry import Method as Method

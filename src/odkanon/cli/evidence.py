@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from odkanon.cli.common_options import command
-from odkanon.cli.console import console
+from odkanon.cli.console import console, make_table
 from odkanon.cli.input_options import InputOptions
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, UnreadableFileError
@@ -24,17 +24,26 @@ from odkanon.errors import InputError, UnreadableFileError
     --earlier RELEASE  An earlier release of the same trips. Repeatable.
     --policy FILE  The policy of your organisation; see `odkanon check --template`.
     --seconds SECONDS  The time limit of each attack.
+    --queue FOLDER  Instead of one release: write the sheets of all in FOLDER that have none, beside their recipes, and
+        FOLDER/queue.html with verdicts and decisions.
+    --decide WORD  Record what was decided about the release, approved, refused or returned, beside its recipe.
+    --by NAME  With --decide: who decided.
+    --note TEXT  With --decide: why, or on which conditions.
     --force  Replace OUT.html and OUT.json.
     """
 )
 def evidence(
     how: InputOptions,
-    release: Path,
-    trips: list[Path],
-    output: Path,
+    release: Path | None = None,
+    trips: list[Path] = [],  # noqa: B006 - typer copies it
+    output: Path | None = None,
     earlier: list[Path] | None = None,
     policy: Path | None = None,
     seconds: float = 30.0,
+    queue: Path | None = None,
+    decide: str | None = None,
+    by: str | None = None,
+    note: str | None = None,
     force: bool = False,
 ) -> None:
     """Attack a release with the trips behind it, and write a sheet for the person who approves it. Do not publish it.
@@ -42,8 +51,23 @@ def evidence(
     Examples
     --------
     `odkanon evidence release --trips survey.parquet --policy policy.toml -o evidence`
+
+    `odkanon evidence --queue releases/ --policy policy.toml`
+
+    `odkanon evidence releases/may --decide approved --by "R. Soto" --note "until 2030"`
     """
     from rich.text import Text
+
+    if queue is not None:
+        _show_queue(queue, release, policy, seconds)
+        return
+    if decide is not None and release is not None:
+        from odkanon.evidence.review_queue import record_decision
+
+        console.print(f"Wrote {record_decision(release, decide, by=by or '', note=note or '')}")
+        return
+    if release is None or not trips or output is None:
+        raise InputError("evidence needs a release, --trips FILE and -o OUT; or --queue FOLDER with the releases in it")
 
     from odkanon.cli.progress_bars import stages
     from odkanon.core.atomic_write import write_whole
@@ -70,6 +94,26 @@ def evidence(
     show_verdict(found.content["verdict"])
     console.print(f"Wrote {files[0]} and {files[1]}: for your reviewer; do not publish them.")
     _exit(found.broken)
+
+
+def _show_queue(folder: Path, release: Path | None, policy: Path | None, seconds: float) -> None:
+    """Write the sheets and the queue of a folder, and print it."""
+    from odkanon.cli.progress_bars import stages
+    from odkanon.evidence.review_queue import QUEUE, review_queue
+
+    if release is not None:
+        raise InputError(f"--queue is about all releases in {folder}; leave out {release}")
+    with stages() as stage:
+        entries = review_queue(folder, policy=policy, seconds=seconds, stage=stage)
+    headings = ("release", "verdict", "decision")
+    table = make_table(f"Releases in {folder}", headings, left=headings)
+    for each in entries:
+        made = "waiting" if each.decision is None else f"{each.decision.decision} by {each.decision.by}"
+        table.add_row(each.name, each.verdict, f"{made}; changed since" if each.outdated else made)
+    console.print(table)
+    console.add_result(queue=[{**vars(each), "decision": each.decision and vars(each.decision)} for each in entries])
+    console.print(f"Wrote {folder / QUEUE}, and the sheets beside the recipes: do not publish them.")
+    raise typer.Exit(1 if any(each.verdict == "do not publish" for each in entries) else 0)
 
 
 def show_verdict(verdict: Mapping[str, Any]) -> None:

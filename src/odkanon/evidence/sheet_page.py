@@ -10,7 +10,7 @@ from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.sheet import DECIDE, DO_NOT_PUBLISH, MAY_BE_PUBLISHED
 from odkanon.release_format.names import MANIFEST
 
-_STYLE = """
+STYLE = """
 @page { size: A4; margin: 11mm 13mm; }
 body { font: 13px/1.4 system-ui, sans-serif; margin: 1.5rem auto; max-width: 54rem; padding: 0 1rem; color: #1a1a1a; }
 h1 { font-size: 1.5rem; margin: .3rem 0; } h2 { font-size: 1.05rem; margin: .9rem 0 .2rem; }
@@ -64,7 +64,7 @@ def page(content: Mapping[str, Any]) -> str:
         *_digests(content),
         *_approval(content),
     ]
-    meta = f'<meta charset="utf-8"><title>May {name} be published?</title><style>{_STYLE}</style>'
+    meta = f'<meta charset="utf-8"><title>May {name} be published?</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{meta}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
