@@ -178,6 +178,21 @@ def test_few_persons_with_a_rare_value_are_other_too(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("weekday without Sunday", {"Sunday"}),
+        ("age without under 10+70+", {"under 10", "70+"}),
+        ("age without 70+ + 60-69", {"70+", "60-69"}),
+        ("hour:0-7,7-9 without 00-07", {"00-07"}),
+    ],
+)
+def test_values_are_named_as_they_are_published(text: str, values: set[str]) -> None:
+    (spec,) = parse_attributes([text])
+    assert spec.impossible == values
+    assert spec.name == text.partition(" ")[0].partition(":")[0]
+
+
 def test_hours_that_clocks_skip_carry_nothing(tmp_path: Path) -> None:
     """On the last Sunday of March there is no 02:00: nine trips at 01:00 and nine at 03:00 are not shown by a row."""
     day = [("a1", "b1", f"2024-03-31 {hour}:30") for hour in ("01", "03", "04") for _ in range(9)]

@@ -42,6 +42,8 @@ Period = tuple[str | None, str | None]
 """The first day of a period and the first day after it; None where it is open."""
 
 _WITHOUT = " without "
+_NAMES = re.compile(r"[^+]+\+?(?=\+|$)")
+"""Names with plus signs in between; a band of ages such as ``70+`` ends in one."""
 _NIGHT = frozenset(("00", "01", "02", "03"))
 """Hours that clocks skip somewhere, when they change."""
 _FORMULA = re.compile(r"[=+\-@＝＋－＠]")
@@ -95,8 +97,8 @@ def parse_attribute(text: str, age_bands: Sequence[int] = AGE_BANDS, period: Per
     """Return the attribute that a text such as ``hour:6-9,9-16`` or ``mode:car=1+2`` asks for."""
     asked, without, empty = text.partition(_WITHOUT)
     if without:
-        names = frozenset(name.strip() for name in empty.split("+"))
-        if "" in names:
+        names = frozenset(name.strip() for name in _NAMES.findall(empty.replace(" + ", "+")))
+        if not names or "" in names:
             raise InputError(f"{text!r} is not understood; name values as in weekday without Saturday+Sunday")
         return replace(parse_attribute(asked, age_bands, period), text=text, impossible=names)
     name, _, detail = (part.strip() for part in text.partition(":"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from odkanon.attributes.spec import attribute_name
 from odkanon.cli.input_options import OPTIONS
 from odkanon.cli.rule_options import THRESHOLDS
 from odkanon.errors import OptionConflictError
@@ -136,7 +137,7 @@ def _has_value(value: Any, expected: str | None) -> bool:
     if expected is None or value is True:
         return True
     texts = map(str, value if isinstance(value, list) else [value])
-    return any(expected == part.partition(":")[0].strip() for text in texts for part in text.split("*"))
+    return any(expected == attribute_name(part) for text in texts for part in text.split("*"))
 
 
 def was_given(context: typer.Context, name: str) -> bool:
