@@ -30,6 +30,7 @@ class ExportFormat(StrEnum):
     csv = "csv"
     parquet = "parquet"
     matrix = "matrix"
+    xlsx = "xlsx"
     dcat = "dcat"
 
 
@@ -46,7 +47,8 @@ class ExportMeasure(StrEnum):
     --output -o PATH  A file for omx, gpkg, pmtiles and dcat, else a folder.
     --to  omx: matrices for transport models. gpkg (GeoPackage), geoparquet, geojson: zones and flow lines for GIS.
         flowmap: tables for flowmap.blue. kepler: a map for kepler.gl. pmtiles: tiles for web maps. skmob: tessellation
-        and flows for scikit-mobility. csv, parquet: with --onto. matrix: matrix.csv and matrix.parquet, computed again.
+        and flows for scikit-mobility. csv, parquet: with --onto. xlsx: a table by place
+        and attribute, with bounds. matrix: matrix.csv and matrix.parquet, computed again.
         dcat: entries of a data catalogue. [default: matrix; of releases by attribute, the flows that match --where, as
         CSV and Parquet]
     --where EXPR  Export only rows in which all trips match, such as 'mode == "car" and hour == "07-09"'. For releases
@@ -56,6 +58,7 @@ class ExportMeasure(StrEnum):
         several months have the same shape. Repeatable.
     --force  Replace files of the same name.
     Releases by attribute (--by):
+    --wide  With --to xlsx: a row for each pair of places, and a column for each combination of attributes.
     --coarse-times  With flowmap: give times as part of the day, working day or weekend, or month, which more rows have.
     Your own zones:
     --onto FILE  Estimate the flows between these polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet, in any
@@ -81,6 +84,7 @@ def export(
     measure: ExportMeasure = (ExportMeasure.trips),
     zones: list[Path] = [],  # noqa: B006 - typer copies it
     force: bool = False,
+    wide: bool = False,
     coarse_times: bool = False,
     onto: Path | None = None,
     code: str | None = None,
@@ -108,6 +112,8 @@ def export(
 
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
 
+    `odkanon export cube --to xlsx --wide --onto communes.gpkg --id CODE -o communes.xlsx`
+
     `odkanon export january february --to dcat -o catalogue.jsonld --publisher "City of X" --homepage
     https://data.x.org --licence https://creativecommons.org/licenses/by/4.0/ --country FRA --date 2026-11-15`
     """
@@ -132,6 +138,10 @@ def export(
         return
     if was_given(context, "measure") and to.value not in ("flowmap", "kepler", "skmob"):
         raise OptionConflictError.between("--measure", f"--to {to.value}", "it has both measures")
+    by_attribute = to is ExportFormat.omx and onto is not None and where is None and weights is None and not even
+    if to is ExportFormat.xlsx or (by_attribute and _has_attributes(releases[0])):
+        _export_plain(releases[0], output, to, onto, code, wide=wide, force=force)
+        return
     from odkanon.publish.export.formats import export_release
 
     written = export_release(
@@ -150,6 +160,35 @@ def export(
     )
     console.add_result(written=written)
     console.print(f"Wrote {', '.join(str(path) for path in written)}")
+
+
+def _has_attributes(release: Path) -> bool:
+    from odkanon.release_format.folder import open_release
+
+    return bool(open_release(release).axes)
+
+
+def _export_plain(
+    release: Path, output: Path, to: ExportFormat, onto: Path | None, code: str | None, *, wide: bool, force: bool
+) -> None:
+    """Write estimates by place and attribute, as a workbook or as matrices, and print how much of them is certain."""
+    from odkanon.publish.export.plain_table import read_plain_table, write_matrices_by_attribute, write_workbook
+    from odkanon.release_format.folder import open_release
+    from odkanon.release_format.targets import check_files
+
+    check_files(output, force=force)
+    places = None if onto is None else str(onto)
+    found = read_plain_table(open_release(release), places, code)
+    if to is ExportFormat.omx:
+        write_matrices_by_attribute(found, output, force=force)
+    else:
+        write_workbook(found, output, wide=wide, force=force)
+    console.add_result(written=[output], flows=found.table.num_rows, exact=found.exact)
+    console.paragraph(
+        f"Wrote {output}: {format_count(found.table.num_rows, 'flows')} between "
+        f"{format_count(len(found.places), 'places', 'place')}{', by ' * bool(found.axes)}{' and '.join(found.axes)}. "
+        f"{found.exact:.1%} of the trips are certain to be where it has them; the others are estimated, within bounds."
+    )
 
 
 def _export_matrix(release: Path, output: Path, where: str | None, *, force: bool) -> None:
