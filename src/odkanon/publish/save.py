@@ -21,6 +21,7 @@ from odkanon.model.provenance import Source
 from odkanon.model.release import Release
 from odkanon.publish.manifests import full_manifest, public_manifest
 from odkanon.publish.report import PageTexts, is_built, make_page
+from odkanon.publish.report.place_page import make_place_page
 from odkanon.release_format.contents import classes_table, leaf_counts, make_index, zones_geojson
 from odkanon.release_format.datapackage import describe_package, size_and_digest
 from odkanon.release_format.folder import SavedRelease
@@ -149,8 +150,11 @@ def write_public(release: Release, folder: Path, name: str, matrix: Any = None, 
         texts=None if texts is None else texts.titles,
     )
     write_json(folder / PACKAGE, package, indent=2)
-    if is_built() and release.subject.place is None:  # the page is of flows between two places
-        write_text(folder / PAGE, make_page([SavedRelease(name, written, zones["features"], table)], texts=texts))
+    saved = SavedRelease(name, written, zones["features"], table)
+    if release.subject.place is not None:
+        write_text(folder / PAGE, make_place_page(saved))
+    elif is_built():
+        write_text(folder / PAGE, make_page([saved], texts=texts))
 
 
 def as_saved(release: Release, name: str = "release") -> SavedRelease:
