@@ -19,7 +19,7 @@ from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
 from odkanon.quality.metrics import evaluate_extra_metrics
-from odkanon.quality.privacy import privacy
+from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.read.area import Area
 from odkanon.read.od_matrix import build_od, make_dimensions
@@ -243,7 +243,7 @@ def _describe(
             measure: asdict(utility(od, release, measure=measure)) | evaluate_extra_metrics(release, measure)
             for measure in measures
         },
-        privacy={measure: asdict(report) for measure, report in privacy(release).items()},
+        privacy={measure: asdict(report) for measure, report in steward_privacy(release).items()},
         limit_g=limits,
         refusal=release.refusal,
         usefulness={measure: found.as_dict() for measure, found in release.accuracy.items()},
