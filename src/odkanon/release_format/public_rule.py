@@ -138,8 +138,9 @@ def short_promise(release: Release) -> str:
         return full
     stated = statement(publishable_rule(release))
     return release.subject.words(
-        f"{stated} Each trip is in one row, as fine as the rule allows. Readers who do not know the total cannot "
-        "show that a pair of zones holds other trips than those of the rows inside it."
+        f"{stated} A trip is in one row at most, as fine as the rule allows; a row lists exactly so many trips, or at "
+        "least so many (column at_cap). Readers who do not know the total cannot show that a pair of zones holds other "
+        "trips than those of the rows inside it."
     )
 
 
