@@ -109,7 +109,7 @@ def test_a_map_is_the_page_in_a_frame_of_its_own(survey: pa.Table) -> None:
     frame = shown._repr_html_()
     assert shown.page.startswith("<!doctype html>")
     assert html.unescape(frame.split('srcdoc="', 1)[1].split('" sandbox', 1)[0]) == shown.page
-    assert 'sandbox="allow-scripts"' in frame
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
     with pytest.raises(odkanon.InputError, match="10,000 pixels"):
         release.map(height=0)
     with pytest.raises(odkanon.RefusedError, match="no map to show"):

@@ -95,7 +95,8 @@ def test_a_state_is_what_the_command_line_gives(
     name = "-".join(str(value) for value in changes.values())
     status, answer = ask(server, "save", first(server, **changes) | {"name": f"state {name}"})
     assert (status, answer) == (200, {"saved": [f"state {name}"]})
-    options = [part for key, value in changes.items() for part in (f"--{key}", str(value))]
+    asked = {"method": "odkanon", "protect": "participants"} | changes
+    options = [part for key, value in asked.items() for part in (f"--{key}", str(value))]
     command = ["anonymize", str(survey), "-o", str(tmp_path / "release"), "--within", WITHIN, *options]
     assert CliRunner().invoke(app, command).exit_code == 0
     assert_same_release(server.session.folder / f"state {name}", tmp_path / "release")

@@ -40,7 +40,7 @@ export class Live {
     this.request = source.offer.first;
     const save = savePanel((name) => this.source.save(this.request, name));
     const first = h("section", { class: "card kbar" }, this.slider, this.working, this.problem);
-    this.controls = h("aside", { class: "live", "data-card": "live", "aria-label": "Controls" }, first, h("section", { class: "card" }, this.chart, this.panel, save));
+    this.controls = h("aside", { class: "live", lang: "en", "data-card": "live", "aria-label": "Controls" }, first, h("section", { class: "card" }, this.chart, this.panel, save));
   }
 
   async start(): Promise<void> {

@@ -71,7 +71,7 @@ class NotebookMap:
     def _repr_html_(self) -> str:
         # Sandboxed, so that neither the page nor the notebook can access the other.
         return (
-            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts" title="Map of the release" '
+            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts allow-downloads" title="Map of the release" '
             f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
         )
 

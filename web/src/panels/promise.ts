@@ -11,7 +11,7 @@ import { headline } from "./statement";
 
 export class Promises {
   readonly element = h("aside", { class: "card promise", "data-card": "promise" });
-  private readonly dialog = h("dialog", { class: "made" });
+  private readonly dialog = h("dialog", { class: "made", lang: "en" });
   private readonly numbers = h("div", { class: "numbers" });
   private model: Model | null = null;
   private speech: Speech | null = null;
@@ -50,7 +50,7 @@ export class Promises {
     this.numbers.classList.toggle("wide", releases.length > 2);
     replace(
       this.dialog,
-      h("header", {}, h("h2", {}, words.made), h("button", { type: "button", onclick: () => this.dialog.close() }, words.close)),
+      h("header", { lang: this.speech!.language }, h("h2", {}, words.made), h("button", { type: "button", onclick: () => this.dialog.close() }, words.close)),
       ...promises(releases),
       releases.length === 1 && headline(releases[0]!),
       this.numbers,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,8 +43,8 @@ KNOWN = 0.04
 """A resolution is offered if at least this share of the trips is known as finely at both ends."""
 MAX_PAIRS = 40_000
 MAX_PAIRS_BY_VALUE = 2_500
-MAX_TABLES = 250
-"""Tables of one attribute value, or of two; the latter for the coarsest places only."""
+MAX_TABLES, MAX_PAIR_TABLES = 90, 40
+"""Tables of one attribute value, and of two values; the latter for the coarsest places only, those with most trips."""
 SAMPLES = 12
 """Points along each side of a zone that is no cell."""
 MOST_SAMPLED = 250
@@ -129,7 +129,7 @@ def build_levels(
     packed = []
     for number, level in enumerate(levels):
         tables = [
-            _pack_tables(release, estimator, level, single=number > 0)
+            _pack_tables(release, estimator, level, _choices(release, number, len(levels)))
             for release, estimator in zip(releases, estimators, strict=True)
         ]
         weight = np.sum([weight for _, weight in tables], axis=0)
@@ -247,11 +247,11 @@ def _pack_places(level: AreaLevel, shapes: ShapeTable, districts: Districts | No
 
 
 def _pack_tables(
-    release: SavedRelease, estimator: Estimator, level: AreaLevel, *, single: bool
+    release: SavedRelease, estimator: Estimator, level: AreaLevel, choices: Sequence[dict[str, str]]
 ) -> tuple[dict[str, Any], Floats]:
     """Pack the flows of all trips and of each value, or each two, of attributes; and the trips of each place."""
     tables, weight = {}, np.zeros(len(level.ids))
-    for where in _choices(release, single=single):
+    for where in choices:
         flows = estimator.flows(level, where)
         weight = flows.starts.trips if not where else weight
         key = "&".join(f"{name}={value}" for name, value in sorted(where.items()))
@@ -264,18 +264,30 @@ def attribute_values(release: SavedRelease) -> dict[str, list[str]]:
     return {axis["name"]: list(axis["levels"][0]) for axis in release.manifest.get("axes", [])}
 
 
-def _choices(release: SavedRelease, *, single: bool) -> list[dict[str, str]]:
+def _choices(release: SavedRelease, number: int, levels: int) -> list[dict[str, str]]:
+    """Return what can be chosen at a level: all, each value but at the finest level, and two values at the coarsest."""
     values = attribute_values(release)
     one = [{name: value} for name, own in values.items() for value in own]
-    names = sorted(values)
-    two = [
-        {first: a, second: b}
-        for number, first in enumerate(names)
-        for second in names[number + 1 :]
-        for a, b in product(values[first], values[second])
-    ]
-    several = [] if single or len(one) + len(two) > MAX_TABLES else two
-    return [{}, *(one if len(one) <= MAX_TABLES else []), *several]
+    if len(one) > MAX_TABLES or (levels > 2 and number == levels - 1):
+        return [{}]
+    return [{}, *one, *(_common_pairs(release, values) if number == 0 else [])]
+
+
+def _common_pairs(release: SavedRelease, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Return the pairs of values of two attributes that rows state most trips of."""
+    trips, table, found = release.measure("trips"), release.table, []
+    for first, second in combinations(sorted(values), 2):
+        texts = [table.column(name).to_pylist() for name in (first, second)]
+        total: dict[tuple[str, str], float] = {}
+        for pair, mass in zip(zip(*texts, strict=True), trips.tolist(), strict=True):
+            total[pair] = total.get(pair, 0.0) + mass
+        found += [
+            (-mass, {first: a, second: b})
+            for (a, b), mass in total.items()
+            if a in values[first] and b in values[second]
+        ]
+    found.sort(key=lambda one: (one[0], sorted(one[1].items())))
+    return [pair for _, pair in found[:MAX_PAIR_TABLES]]
 
 
 def _pack_flows(flows: LevelFlows, most: int) -> dict[str, Any]:

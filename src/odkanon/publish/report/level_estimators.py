@@ -57,6 +57,7 @@ class EstimatedFlows:
     def __init__(self, release: SavedRelease) -> None:
         self.release = release
         self._areas: dict[str, tuple[Areas, Areas]] = {}
+        self._totals: dict[str, Numbers] = {}
 
     @cached_property
     def _reader(self) -> ReleaseReader:
@@ -77,10 +78,15 @@ class EstimatedFlows:
             _numbers(found).take(np.argsort(_positions(found.table, axis, number)))
             for found, axis in zip(ends, AXES, strict=True)
         )
-        total = (
-            self._total() if not where else _numbers(reader.between(everywhere, everywhere, where=chosen, least=0.0))
-        )
-        return LevelFlows(origin, destination, _numbers(pairs), starts, stops, total)
+        return LevelFlows(origin, destination, _numbers(pairs), starts, stops, self._total_of(where))
+
+    def _total_of(self, where: Mapping[str, str]) -> Numbers:
+        key = str(sorted(where.items()))
+        if key not in self._totals:
+            every = Everywhere()
+            found = _numbers(self._reader.between(every, every, where=where, least=0.0)) if where else self._total()
+            self._totals[key] = found
+        return self._totals[key]
 
     def _total(self) -> Numbers:
         trips = np.array([float(self.release.measure("trips").sum())])
