@@ -16,6 +16,7 @@ from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.pipeline.cautions import verdict
 from odkanon.quality.accuracy.accuracy import SIZES
+from odkanon.quality.accuracy.comparison import FlowAccuracy
 from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
 from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
@@ -155,14 +156,14 @@ def show_privacy(releases: list[tuple[str, Release]]) -> None:
 def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
     """Print the accuracy of releases on regular squares; nothing if zones have no location."""
     table = make_table(
-        "Accuracy: overlap of the flows between squares with the input (1 is best)",
+        "Accuracy: overlap of estimated flows between squares with the input (1 is best; in brackets, spread evenly)",
         ("release", "counted in", "1 km", "2 km", "4 km", "8 km", "lengths", "stay in 2 km"),
         left=("release", "counted in"),
     )
     for name, release in releases:
         for measure, found in release.accuracy.items():
             places = [found.on_squares(km) for km in SIZES]
-            right = ["-" if place is None else _number(place.cpc) for place in places]
+            right = ["-" if place is None else _right(place) for place in places]
             near = found.on_squares(2)
             inside = "-" if near is None else f"{_number(near.inside_after)} of {_number(near.inside_before)}"
             table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
@@ -176,6 +177,11 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
         console.print(
             f"{prefix}{found.sentence()} The mean trip length is {after}; in the input {found.length_before:.1f} km."
         )
+
+
+def _right(place: FlowAccuracy) -> str:
+    """Return the accuracy of the estimate, and that of even spreading."""
+    return _number(place.cpc) if place.estimated is None else f"{_number(place.estimated)} ({_number(place.cpc)})"
 
 
 def show_ranking(comparison: MethodComparison, target: str) -> None:

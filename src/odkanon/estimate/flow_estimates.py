@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints, spans
 from odkanon.errors import InputError
-from odkanon.estimate.flow_intervals import WITHIN, shortest_interval, variance
+from odkanon.estimate.flow_intervals import shortest_interval, variance
 from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitSettings, FlowModel, fit_flows
 from odkanon.estimate.place_tree import PlaceTree, SamplePoints, place_cells
 from odkanon.estimate.placed_shapes import place_shapes
@@ -257,9 +258,7 @@ class ReleaseReader:
         trips, low, high = (np.round(columns[name], DIGITS) for name in ("trips", "low", "high"))
         names = np.array(origins.ids, dtype=object), np.array(destinations.ids, dtype=object)
         ends = names[0][columns["origin"]], names[1][columns["destination"]]
-        spread = variance(
-            trips - low, np.maximum(np.round(columns["divided"], DIGITS), 0), np.where(ends[0] == ends[1], WITHIN, 1.0)
-        )
+        spread = variance(trips - low, np.maximum(np.round(columns["divided"], DIGITS), 0))
         if "noise" in columns:
             spread = spread + np.round(columns["noise"], DIGITS)
         below, above = shortest_interval(trips - low, spread + doubt * (trips - low) ** 2)
@@ -403,6 +402,22 @@ def read_flows(saved: SavedRelease, where: Where = None) -> ReleaseReader:
     InputError
         If the release has no rows, or the location of its zones is unknown.
     """
+    if where is not None:
+        return _fitted(saved, where)
+    # The matrix and the page of a release are written one after the other from the same rows.
+    known, features = _READERS.get(id(saved.table), (None, None))
+    if known is None or features is not saved.features:
+        known = _fitted(saved, None)
+        _READERS[id(saved.table)] = known, saved.features
+        finalize(saved.table, _READERS.pop, id(saved.table), None)
+    return known
+
+
+_READERS: dict[int, tuple[ReleaseReader, list[dict[str, Any]]]] = {}
+"""The readers of tables of rows that are still in use."""
+
+
+def _fitted(saved: SavedRelease, where: Where) -> ReleaseReader:
     if not len(saved.table):
         raise InputError(f"the release {saved.name} has no rows, so there is nothing to estimate")
     saved.require_flows("an estimate")

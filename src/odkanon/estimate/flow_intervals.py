@@ -9,18 +9,18 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.zoning.cells import Floats
 
 COVERAGE = 0.8
-PER_TRIP, PER_ROW, PER_SQUARE, WITHIN = 1.6, 0.4, 0.03, 5.0
-"""Variance per estimated trip, per squared row that is divided and per squared estimate (see `variance`), and the
-factor for rows divided within one area. Fitted to one survey and checked on others; see docs/accuracy.md."""
+PER_TRIP, PER_ROW, PER_SQUARE = 1.6, 1.0, 0.01
+"""Variance per estimated trip, per squared row that is divided and per squared estimate (see `variance`). Fitted to one
+survey and checked on others; see docs/accuracy.md."""
 _TAILS = np.linspace(0.0, 1 - COVERAGE, 9)
 _MOST = 1 << 40
 
 
-def variance(mean: Floats, divided: Floats, within: Floats | float = 1.0) -> Floats:
+def variance(mean: Floats, divided: Floats) -> Floats:
     """Return the variance of a flow beyond what is sure.
 
-    ``1.6 u + 0.4 sum x^2 + 0.03 u^2`` with the estimate u beyond what is sure, and ``x = n p (1 - p)`` for each row of
-    n trips of which an estimated share p belongs to the flow.
+    ``1.6 u + sum x^2 + 0.01 u^2`` with the estimate u beyond what is sure, and ``x = n p (1 - p)`` for each row of n
+    trips of which an estimated share p belongs to the flow.
 
     Parameters
     ----------
@@ -28,10 +28,8 @@ def variance(mean: Floats, divided: Floats, within: Floats | float = 1.0) -> Flo
         Estimates beyond what is sure.
     divided : array of float
         The sum of squares of x.
-    within : array of float
-        5 for flows within one area, 1 for others.
     """
-    return PER_TRIP * mean + PER_ROW * within * divided + PER_SQUARE * mean * mean
+    return PER_TRIP * mean + PER_ROW * divided + PER_SQUARE * mean * mean
 
 
 def shortest_interval(mean: Floats, spread: Floats) -> tuple[Ints, Ints]:

@@ -53,7 +53,7 @@ class FitSettings:
     limit_rounds: int = 0
 
 
-BY_ATTRIBUTES = FitSettings(18, 1.1, (0.01, 0.02, 0.02), 3)
+BY_ATTRIBUTES = FitSettings(18, 1.5, (0.01, 0.02, 0.02), 5)
 """For questions about attributes."""
 ROUGH = FitSettings(10, 0.8)
 """For the totals of a release by attributes, and where places and combinations are many."""

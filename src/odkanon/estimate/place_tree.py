@@ -30,6 +30,8 @@ COARSEST_FILLED = 6
 """Listed zones of this resolution or finer are divided into places; coarser ones only where nothing finer is known."""
 MOST_PLACES = 40_000
 _POINTS_PER_STEP = 2
+FINEST_POINTS = 10
+"""Resolution of points; the trips of a cell of this size are at its middle, as those of an input of cells are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +225,7 @@ def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
 
 
 def _cell_points(cells: Cells) -> SamplePoints:
-    """Return the middles of the cells two resolutions below each cell."""
+    """Return the middles of small cells below each cell."""
     owner, points = _cells_below(cells)
     return SamplePoints(owner, *cell_to_latlng(points))
 
@@ -235,7 +237,7 @@ def _node_points(nodes: CellNodes, which: Ints) -> SamplePoints:
     for at in np.unique(resolution).tolist():
         here = resolution == at
         cells[here] = cell_to_parent(nodes.cell[which[here]], at)
-    owner, points = _cells_below(cells)
+    owner, points = _cells_below(cells, MAX_RESOLUTION if bool(((nodes.depth[which] - 1) % 3).any()) else FINEST_POINTS)
     below = CellNodes(points, 3 * cell_to_resolution(points) + 1, np.zeros(len(points)))
     inside = np.zeros(len(points), dtype=bool)
     for depth in np.unique(nodes.depth[which]).tolist():
@@ -244,14 +246,14 @@ def _node_points(nodes: CellNodes, which: Ints) -> SamplePoints:
     return SamplePoints(which[owner[inside]], *cell_to_latlng(points[inside]))
 
 
-def _cells_below(cells: Cells) -> tuple[Ints, Cells]:
-    """Return the cells two resolutions below some cells, sorted by these, and for each the number of its own."""
+def _cells_below(cells: Cells, finest: int = FINEST_POINTS) -> tuple[Ints, Cells]:
+    """Return the cells that stand for points of some cells, sorted by these, and for each the number of its own."""
     owners, points = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     resolution = cell_to_resolution(cells)
     for at in np.unique(resolution).tolist():
         own = np.flatnonzero(resolution == at)
         distinct, number = np.unique(cells[own], return_inverse=True)
-        below = cell_to_children(distinct, min(at + _POINTS_PER_STEP, MAX_RESOLUTION))
+        below = cell_to_children(distinct, max(at, min(at + _POINTS_PER_STEP, finest)))
         parent = np.searchsorted(distinct, cell_to_parent(below, at))
         order = np.argsort(parent, kind="stable")
         first = np.searchsorted(parent[order], np.arange(len(distinct)))

@@ -61,7 +61,7 @@ def _describe(made: Release, context: AttackContext, seconds: float) -> dict[str
     if made.refusal:
         return {"refusal": made.refusal}
     accuracy = made.accuracy.get("trips")
-    right = {} if accuracy is None else {each.name: each.cpc for each in accuracy.squares if each.name in SQUARES}
+    right = {} if accuracy is None else {each.name: each.right for each in accuracy.squares if each.name in SQUARES}
     with TemporaryDirectory() as folder:
         opened = open_context(made.save(Path(folder) / "release"), context.spec, seed=context.seed)
         numbers: dict[str, Any] = {}

@@ -143,7 +143,7 @@ def _row(
 def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
     found = release.accuracy.get(measure)
     places = [None if found is None else found.on_squares(km) for km in SIZES]
-    one, two, four, eight = (None if place is None else place.cpc for place in places)
+    one, two, four, eight = (None if place is None else place.right for place in places)
     return one, two, four, eight
 
 

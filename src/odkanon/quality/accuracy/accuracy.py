@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ import numpy as np
 from odkanon.core.arrays import Ints
 from odkanon.core.parsing import check_result
 from odkanon.engine.dispatch import open_workspace
+from odkanon.estimate.flow_estimates import ReleaseReader, can_estimate, read_flows
+from odkanon.estimate.target_areas import ZoneFootprints
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import (
     FlowAccuracy,
     LeafPoints,
+    TrueFlows,
     compare_flows,
     compare_lengths,
     count_flows,
@@ -28,6 +31,9 @@ from odkanon.quality.accuracy.even_spread import RowMasses, merge_rows
 from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Squares
 from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_areas, leaf_points, locate_zones
+from odkanon.release_format.contents import classes_table, public_axes, zones_geojson
+from odkanon.release_format.folder import SavedRelease
+from odkanon.release_format.public_rule import publishable_rule
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection, cell_area_km2, polygon_area_km2
 from odkanon.zoning.zone_nodes import TreeNodes, ZoneNodes, attribute_nodes, place_nodes
@@ -74,7 +80,7 @@ class Accuracy:
         """The smallest side in km from which flows between squares are good at every size; None if there is none."""
         good = None
         for place in reversed(self.squares):
-            if place.cpc < GOOD:
+            if place.right < GOOD:
                 break
             good = place.km
         return good
@@ -89,14 +95,16 @@ class Accuracy:
         good = self.good_from
         largest = self.squares[-1].name
         upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} up to {largest}"
-        return f"Flows between places of {chosen.name} are right to {chosen.cpc:.0%}; {upward}."
+        return f"Flows between places of {chosen.name} are right to {chosen.right:.0%}; {upward}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers in full, for files."""
         return {**asdict(self), "squares": [asdict(place) for place in self.squares], "good_from_km": self.good_from}
 
 
-def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZones | None = None) -> dict[str, Accuracy]:
+def accuracy(
+    release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZones | None = None, estimate: bool = True
+) -> dict[str, Accuracy]:
     """Return the accuracy of a release in each measure of the input; empty if the location of zones is unknown.
 
     T is the input counted on places that no method has chosen: squares on an equal-area map around the data, and the
@@ -114,6 +122,8 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
         Sides of the squares in km, rising; each a multiple of the one before.
     zones : MapZones, optional
         The user's own places, on the map from `map_leaves`.
+    estimate : bool
+        Compare flows as a reader of the release estimates them, too, not only rows that are spread evenly.
 
     Examples
     --------
@@ -146,11 +156,13 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
         _attributes(release, matrix),
     )
     engine, squares, spots = None, [], areas
+    reader = read_flows(saved) if estimate and sizes and can_estimate(saved := _saved(release)) else None
     for size in sizes:
         square = Squares(size)
         truth, engine = count_flows(matrix.located, locate_leaves(square, leaves), measures, engine)
         spots = spots[0].on(square), spots[1].on(square)  # larger squares are made of these
-        squares.append(measure_flows(square, size, compare_flows(square, truth, rows, spots), rows))
+        found_here = measure_flows(square, size, compare_flows(square, truth, rows, spots), rows)
+        squares.append(found_here if reader is None else _with_estimate(found_here, truth, reader, square, about))
     own = None
     if zones is not None:
         truth, _ = count_flows(matrix.located, locate_leaves(zones, leaves), measures)
@@ -160,6 +172,53 @@ def accuracy(release: Release, *, sizes: Sequence[float] = SIZES, zones: MapZone
         measure: Accuracy(tuple(each[index] for each in squares), None if own is None else own[index], *lengths[index])
         for index, measure in enumerate(measures)
     }
+
+
+def _saved(release: Release) -> SavedRelease:
+    """Return what the estimate needs of a release, as it would be read back."""
+    about = {
+        **release.subject.to_dict(),
+        **public_axes(release),
+        "rule": publishable_rule(release).thresholds,
+        "resolution": None if release.matrix is None else release.matrix.origins.resolution,
+    }
+    return SavedRelease(release.method, about, zones_geojson(release)["features"], classes_table(release))
+
+
+def _with_estimate(
+    found: Sequence[FlowAccuracy], truth: TrueFlows, reader: ReleaseReader, places: MapZones, about: Projection
+) -> list[FlowAccuracy]:
+    """Return the accuracy in each measure with that of the estimate."""
+    areas = [_PlacesAsAreas(places, about, numbers) for numbers in truth.places]
+    expected = reader.expected(areas[0], areas[1])
+    results = []
+    for at, (name, each) in enumerate(zip(reader.measures, found, strict=False)):
+        before = truth.mass[:, at]
+        after = expected[name][truth.origin, truth.destination]
+        whole = float(before.sum()) + float(reader.measures[name].sum())
+        results.append(replace(each, estimated=round(2 * float(np.minimum(before, after).sum()) / whole, 9)))
+    return results + list(found[len(results) :])
+
+
+@dataclass(frozen=True, eq=False)
+class _PlacesAsAreas:
+    """The places of a map as areas that flows can be estimated between; no bounds are asked for."""
+
+    places: MapZones
+    about: Projection
+    numbers: Ints
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(number) for number in self.numbers.tolist()]
+
+    def number(self, lat: Floats, lon: Floats) -> Ints:
+        found = self.places.locate(*self.about.to_metres(lat, lon))
+        at = np.searchsorted(self.numbers, found).clip(max=len(self.numbers) - 1)
+        return np.where(self.numbers[at] == found, at, -1)
+
+    def relation(self, zones: ZoneFootprints) -> tuple[Any, Any]:
+        raise NotImplementedError
 
 
 def map_leaves(matrix: Matrix) -> tuple[Projection, LeafPoints] | None:

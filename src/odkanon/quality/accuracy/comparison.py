@@ -46,6 +46,13 @@ class FlowAccuracy:
     """Share of the mass that stays inside its place, in the input and in the release."""
     large_near: float | None
     """Share of the mass in flows of at least 20 trips whose error is below 25 %; None if there are no such flows."""
+    estimated: float | None = None
+    """The CPC of flows as `odkanon.SavedRelease.estimate` finds them; None where nothing was estimated."""
+
+    @property
+    def right(self) -> float:
+        """The CPC of the estimate, or of rows that are spread evenly where there is none."""
+        return self.cpc if self.estimated is None else self.estimated
 
 
 @dataclass(frozen=True, eq=False)
