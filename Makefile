@@ -56,6 +56,9 @@ qgis-test: $(READY) $(PAGE)  ## run the plugin in a real QGIS, which is installe
 transport-test: $(READY) $(PAGE)  ## let ActivitySim and AequilibraE read matrices, in an environment of their own (minutes)
 	$(BIN)/python -m pytest tests/outside/transport.py
 
+data-test: $(READY) $(PAGE)  ## publish and audit public data of ActivitySim and vega-datasets, downloaded by name (minutes)
+	$(BIN)/python -m pytest tests/outside/real_data.py -s
+
 cluster-test: $(READY) $(PAGE)  ## start a small Spark cluster on this machine and run on it (minutes)
 	$(BIN)/python -m pytest tests/outside/cluster.py
 
