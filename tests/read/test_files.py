@@ -273,6 +273,34 @@ def test_where_the_comma_is_decimal_a_point_is_not_a_number(tmp_path: Path) -> N
     assert (reason, part.rows) == ("with a weight that is not a finite number", 16)
 
 
+def test_columns_in_another_language_are_named_ready_to_paste(tmp_path: Path) -> None:
+    header = "ID_Hogar;ID_Persona;HoraIni;LatOrigen;LonOrigen;LatDestino;LonDestino;Edad;FactorExpansion"
+    path = write(tmp_path / "viajes.csv", f"{header}\nh;p;07:00;-33,4;-70,6;-33,5;-70,7;40;1,5\n")
+    with pytest.raises(
+        InputError, match="has no column called start_lat, start_lon, end_lat, end_lon; others"
+    ) as error:
+        read_trips(path)
+    assert error.value.option is not None
+    named = dict(part.split("=") for part in error.value.option.removeprefix("column ").split(" --column "))
+    assert named == {
+        "start_time": "HoraIni",
+        "start_lat": "LatOrigen",
+        "start_lon": "LonOrigen",
+        "end_lat": "LatDestino",
+        "end_lon": "LonDestino",
+        "household": "ID_Hogar",
+        "person": "ID_Persona",
+        "weight": "FactorExpansion",
+    }
+
+
+def test_a_note_beside_the_table_of_an_archive_is_no_table(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        archive.writestr("readme.txt", "Notes on the survey.")
+        archive.writestr("trips.csv", trips_text())
+    assert len(read_trips(tmp_path / "t.zip")) == 48
+
+
 def test_a_declared_decimal_sign_settles_it(tmp_path: Path) -> None:
     header, *lines = trips_text().replace(",", ";").replace(".", ",").splitlines()
     lines[0] = trips_text(1).splitlines()[1].replace(",", ";")

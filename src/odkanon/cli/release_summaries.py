@@ -19,6 +19,7 @@ from odkanon.quality.utility import utility
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import probable_columns
 from odkanon.release_format.public_rule import linked_promise
+from odkanon.release_format.recipe import recipe_path
 
 LINES, RESERVED = 20, 5
 """The lines of the summary of a release, and those of what follows the cautions."""
@@ -61,9 +62,10 @@ def _next_step(result: Release | LinkedReleases, request: Request, folder: Path,
     if any("Protect persons" in text for text in found):
         return "run the command again with --protect participants --protect persons --force"
     paths = request.input.paths if isinstance(request.input, InputSpec) else ()
-    trips = " ".join(map(str, paths[:1])) or "TRIPS"
+    trips = " --trips ".join(quote(str(path)) for path in paths) or "TRIPS"
+    check = f"odkanon audit {folder.with_name(recipe_path(folder).name)}"
     if isinstance(result, LinkedReleases):
-        return f"audit sums and differences: odkanon audit {folder} --trips {trips}"
+        return f"audit sums and differences: {check}"
     missing = probable_columns(result.input.source.unused, result.input.measures)
     if missing:
         ours, column = next(iter(missing.items()))
@@ -75,6 +77,8 @@ def _next_step(result: Release | LinkedReleases, request: Request, folder: Path,
         return f"look at its estimates and intervals: {folder / 'report.html'}"
     if suppressed_share(result) >= MUCH_MORE:
         return f"see which flows were lost, and where: odkanon explain {folder} --trips {trips} -o lost.html"
+    if len(paths) > 1 or (isinstance(request.input, InputSpec) and request.input.to_dict().keys() - {"source"}):
+        return f"count it again from the trips: {check}"
     return f"attack it, and get the sheet to sign: odkanon evidence {folder} --trips {trips} -o evidence"
 
 

@@ -109,7 +109,8 @@ def show_published(release: Release) -> None:
         zones = f"in {format_count(len(release.origins), 'zones')}"
     listed, lost = "all trips", ""
     if left:
-        listed = f"{1 - left / release.input.trips:.1%} of {format_count(release.input.trips, 'trips')}"
+        share = f"{1 - left / release.input.trips:.1%}"
+        listed = f"{'more than 99.9%' if share == '100.0%' else share} of {format_count(release.input.trips, 'trips')}"
         lost = f"; suppressed: {format_count(left, 'trips', 'trip')}"
     published = f"Published {format_count(len(release.classes), 'flows')} {zones}: {listed}{lost}."
     console.paragraph(release.subject.words(published))

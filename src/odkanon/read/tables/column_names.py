@@ -10,6 +10,8 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from shlex import quote
 from typing import Literal
 
 from odkanon.core.sql import quote_name
@@ -154,13 +156,58 @@ def probable_columns(unused: Sequence[str], measures: Collection[str]) -> dict[s
     """
     found: dict[str, str] = {}
     for column in unused:
-        words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]", " ", column).lower()))
+        words = _words(column)
         for ours, (measure, names) in _LOOKS_LIKE.items():
             if measure not in measures and words & names and (ours == "weight" or words & _ID or words <= names):
                 found.setdefault(ours, column)
     return found
 
 
+def probable_ends(columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns that look like our coordinates and times, where only one does.
+
+    Examples
+    --------
+    >>> probable_ends(["LatOrigen", "LonOrigen", "lat_dest", "lon_dest", "HoraIni", "Edad"])
+    {'start_lat': 'LatOrigen', 'start_lon': 'LonOrigen', 'end_lat': 'lat_dest', 'end_lon': 'lon_dest', 'start_time': \
+'HoraIni'}
+    """
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        words = _words(column)
+        for end, (part, names) in product(_SIDES, _PARTS.items()):
+            if words & _SIDES[end] and words & names:
+                found.setdefault(f"{end}_{part}", []).append(column)
+    return {ours: theirs[0] for ours, theirs in found.items() if len(theirs) == 1}
+
+
+def _words(column: str) -> set[str]:
+    """Return the words in the name of a column, in lower case."""
+    return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]", " ", column).lower()))
+
+
+_SIDES = {
+    "start": {
+        "start",
+        "origin",
+        "orig",
+        "origen",
+        "origem",
+        "origine",
+        "o",
+        "from",
+        "pickup",
+        "depart",
+        "ini",
+        "inicio",
+    },
+    "end": {"end", "dest", "destination", "destino", "d", "to", "dropoff", "arrival", "arrivee", "fin", "termino"},
+}
+_PARTS = {
+    "lat": {"lat", "latitude", "latitud"},
+    "lon": {"lon", "lng", "long", "longitude", "longitud"},
+    "time": {"time", "hora", "heure", "datetime", "horario"},
+}
 _ID = {"id", "ids", "uid", "code", "cod", "codigo", "no", "nr", "key", "clave", "folio"}
 _LOOKS_LIKE = {
     "weight": (
@@ -197,6 +244,15 @@ def missing_columns(table: NamedColumns, found: Mapping[str, str], wanted: tuple
     """Return the error for missing columns, with the nearest ones."""
     absent = [name for name in wanted if name not in found]
     free = [name for name in table.columns if name not in found.values()]
+    likely = {ours: theirs for ours, theirs in probable_ends(free).items() if ours not in found}
+    if wanted == COORDINATES and {*absent} <= {*likely}:
+        likely |= probable_columns([name for name in free if name not in likely.values()], found)
+        named = [f"{ours}={theirs}" for ours, theirs in likely.items()]
+        return ColumnNotFoundError(
+            f"{table.name} has no column called {', '.join(absent)}; others look like these, so name them. It has: "
+            f"{', '.join(table.columns)}",
+            option=f"column {' --column '.join(map(quote, named))}",
+        )
     hints = [f"{name}{nearest(name, free)}" for name in absent]
     also = " (or origin and destination, for a table of zones)" if wanted == COORDINATES else ""
     return ColumnNotFoundError(

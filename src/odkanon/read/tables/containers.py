@@ -164,10 +164,16 @@ def _is_spreadsheet(path: Path) -> bool:
     return any(name.startswith("xl/workbook") or name == "content.xml" for name in names)
 
 
+_NO_TABLES = (".txt", ".md", ".pdf", ".html", ".xml", ".doc", ".docx", ".png", ".jpg", ".yml", ".yaml", ".tfl")
+"""Ends of the names of files that go with a table in an archive; a table may end so too, if it is alone there."""
+
+
 def _extracted(path: Path, name: str) -> tuple[ScratchCopy, str]:
     copy = ScratchCopy()
     with zipfile.ZipFile(path) as archive:
         parts = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]
+        tables = [each for each in parts if not each.filename.lower().endswith(_NO_TABLES)]
+        parts = tables if len(tables) == 1 else parts
         if len(parts) != 1:
             listed = ", ".join(each.filename for each in parts[:5]) or "nothing"
             raise InputError(f"{name} should contain one table, but contains {listed}; extract the one to read")
