@@ -209,7 +209,7 @@ def test_a_text_without_its_parameter_is_a_bug() -> None:
 def test_commands_are_listed_by_topic() -> None:
     text = odkanon("--help").stdout
     assert all(f"─ {topic} ─" in text for topic in TOPICS)
-    assert len(COMMANDS) == 14
+    assert len(COMMANDS) == 16
     assert all(f"│ {name} " in text for name in COMMANDS)
     assert not any(f"│ {name} " in text for name in OLD_COMMANDS)
 

@@ -138,9 +138,8 @@ def short_promise(release: Release) -> str:
         return full
     stated = statement(publishable_rule(release))
     return release.subject.words(
-        f"{stated} A trip is in one row at most, as fine as the rule allows; a row lists exactly so many trips, or at "
-        "least so many (column at_cap). Readers who do not know the total cannot show that a pair of zones holds other "
-        "trips than those of the rows inside it."
+        f"{stated} A trip is in one row at most; a row lists exactly or, with at_cap, at least so many. Readers who "
+        "do not know the total cannot show that a pair of zones holds other trips than its rows list."
     )
 
 
