@@ -250,7 +250,9 @@ def rows_with_own_weight(context: AttackContext, reader: CascadeReader) -> list[
     others = [node for node in reader.rows if node not in hides]
     trips = sum(reader.rows[node] for node in others)
     mean = float(f"{sum(weight[node] for node in others) / trips:.3g}") if trips else 0.0
-    return [node for node in at_cap if abs(weight[node] - mean * reader.rows[node]) > 1e-3 * weight[node]]
+    promised = context.release.disclosed_thresholds.get("weight", 0.0)
+    expected = {node: max(mean * reader.rows[node], promised) for node in at_cap}
+    return [node for node in at_cap if abs(weight[node] - expected[node]) > 1e-3 * weight[node]]
 
 
 def listed_nodes(context: AttackContext, ladder: Ladder) -> dict[LadderNode, tuple[int, str]]:
