@@ -172,10 +172,11 @@ def _input(content: Mapping[str, Any]) -> list[str]:
     persons = "" if trips["persons"] is None else f" of {trips['persons']:,} persons"
     left = trips["trips"] - trips["listed"] if given["suppressed"] is None else given["suppressed"]["trips"]
     share = left / trips["trips"] if trips["trips"] else 0.0
+    out = f"Left out of the release, because too few share them: {left:,} trips ({share:.1%})."
+    out = out if left else "Every trip is in the release."
     return [
         _heading("What was read, and what was left out", private=True),
-        f"<p>{read}Counted: {trips['trips']:,} trips{persons}. Left out of the release: {left:,} trips "
-        f"({share:.1%}), because too few share them. Households: {_households(content)}</p>",
+        f"<p>{read}Counted: {trips['trips']:,} trips{persons}. {out} Households: {_households(content)}</p>",
     ]
 
 

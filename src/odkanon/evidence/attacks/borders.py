@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 import pyarrow as pa
 
+from odkanon.audit.release_reader import WORLD
 from odkanon.core.arrays import Bools
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, does_not_apply
 from odkanon.evidence.attack_context import AttackContext
@@ -44,7 +45,8 @@ def borders(context: AttackContext) -> AttackResult:
         listed[axis] = np.unique(str_to_cell(pa.array(cells, pa.string())))
     if any(map(len, listed.values())):
         return listed_cells(context, listed)
-    if any(shape is None for zones in context.release.zones.values() for _, shape in zones):
+    zones = [each for own in context.release.zones.values() for each in own]
+    if any(shape is None and about["id"] != WORLD for about, shape in zones):
         return does_not_apply("The zones have no outline: what their names disclose was not examined.")
     return does_not_apply("Zones are single nodes of a public tree (cells or codes), whatever the trips.")
 
