@@ -550,7 +550,8 @@ export class App {
     if (all ? share > 0.9995 : total.low === total.high) return { share: 1, text: words.allSure, bounds: null };
     if (all) return { share, text: words.sureBetween(percent(share), this.detail()), bounds: null };
     const pair = from >= 0 && to >= 0;
-    return { share, text: `${words.knownHere(words.known[knownAs(total)])} ${words.sure(percent(share))}`, bounds: pair ? null : this.certainly(total) };
+    const certain = share > 0.9995 ? words.allSure : words.sure(percent(share));
+    return { share, text: `${words.knownHere(words.known[knownAs(total)])} ${certain}`, bounds: pair ? null : this.certainly(total) };
   }
 
   private tellChange([first, second]: [Table, Table]): void {

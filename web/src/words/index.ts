@@ -38,7 +38,7 @@ export class Speech {
   decimal = (value: number): string => this.one.format(value);
   listed = (parts: string[]): string => this.list.format(parts);
   area = (km2: number): string => `${(km2 < 100 ? this.two : this.whole).format(km2)}\u00a0km²`;
-  percent = (share: number): string => `${share > 0 && share < 0.005 ? "<\u00a01" : Math.round(share * 100)}\u00a0%`;
+  percent = (share: number): string => `${share > 0 && share < 0.005 ? "<\u00a01" : share >= 0.995 && share < 1 ? ">\u00a099" : Math.round(share * 100)}\u00a0%`;
 
   /** An estimate in as many digits as its interval allows. */
   told(numbers: Numbers): Told {

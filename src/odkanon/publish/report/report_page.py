@@ -15,7 +15,7 @@ from odkanon.publish.report.custom_basemap import read_basemap
 from odkanon.publish.report.page_model import PageTexts, build_model
 from odkanon.release_format.datapackage import read_texts
 from odkanon.release_format.folder import SavedRelease, is_linked_folder, open_linked, open_release
-from odkanon.release_format.names import INDEX, PAGE
+from odkanon.release_format.names import INDEX, PAGE, WHOLE
 from odkanon.release_format.recipe import open_full
 from odkanon.release_format.targets import check_files
 
@@ -67,10 +67,11 @@ def render(folders: Sequence[Path], *, basemap: Path | None = None, texts: PageT
     if not folders:
         raise InputError("no release given; give at least one release folder")
     paths = [Path(folder) for folder in folders]
-    if len(paths) == 1 and is_linked_folder(paths[0]):
-        return make_page(open_linked(paths[0]), basemap=basemap, texts=texts, switch=paths[0].resolve().name)
+    linked = len(paths) == 1 and is_linked_folder(paths[0])
     if len(paths) == 1:
-        texts = (texts or PageTexts()).with_defaults(read_texts(paths[0]))
+        texts = (texts or PageTexts()).with_defaults(read_texts(paths[0] / WHOLE if linked else paths[0]))
+    if linked:
+        return make_page(open_linked(paths[0]), basemap=basemap, texts=texts, switch=paths[0].resolve().name)
     return make_page([open_release(path) for path in paths], basemap=basemap, texts=texts)
 
 
