@@ -1,7 +1,7 @@
-"""Public data of others: `make data-test`, which downloads two packages by name (minutes). Nothing of them is committed.
+"""Public data of others: `make data-test`, which downloads two packages by name (minutes). Nothing is committed.
 
-* ActivitySim (BSD 3-Clause) carries the survey of its estimation example, 17,606 trips between the 1,454 zones of the San
-  Francisco Bay Area, and the outlines of these zones.
+* ActivitySim (BSD 3-Clause) carries the survey of its estimation example, 17,606 trips between the 1,454 zones of the
+  San Francisco Bay Area, and the outlines of these zones.
 * vega-datasets (BSD 3-Clause) carries three million flights of the Bureau of Transportation Statistics of the United
   States (a work of its government) and a list of airports with their states.
 
@@ -60,8 +60,9 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"COPY (SELECT origin, destination FROM '{data}/flights-3m.parquet') TO '{folder}/flights.parquet'"
         )
         connection.execute(
-            f"COPY (SELECT a.iata AS airport, coalesce(s.state, 'other state') AS state, coalesce(s.region, 'other') AS "
-            f"region FROM '{data}/airports.csv' a LEFT JOIN (VALUES {states}) s(state, region) ON a.state = s.state) "
+            f"COPY (SELECT a.iata AS airport, coalesce(s.state, 'other state') "
+            f"AS state, coalesce(s.region, 'other') AS region FROM '{data}/airports.csv' a "
+            f"LEFT JOIN (VALUES {states}) s(state, region) ON a.state = s.state) "
             f"TO '{folder}/airports.csv' (HEADER)"
         )
     return folder
@@ -96,9 +97,9 @@ def test_flights_between_airports_in_states_and_regions(flights: Path, method: s
     print(method, about["published"])
     assert about["published"]["trips"] + about["suppressed"]["trips"] == 3_000_000
     assert about["published"]["share"] > (0.9999 if method == "cascade" else 0.89)
+    truth = f"SELECT origin, destination, count(*) AS flights FROM '{flights}/flights.parquet' GROUP BY ALL"
+    more = (
+        f"'{flights}/{method}/classes.parquet' c JOIN ({truth}) t USING (origin, destination) WHERE c.trips > flights"
+    )
     with connect() as connection:
-        wrong = connection.sql(
-            f"SELECT count(*) FROM '{flights}/{method}/classes.parquet' c JOIN (SELECT origin, destination, count(*) AS "
-            f"flights FROM '{flights}/flights.parquet' GROUP BY ALL) t USING (origin, destination) WHERE c.trips > flights"
-        ).fetchall()
-    assert wrong == [(0,)]
+        assert connection.sql(f"SELECT count(*) FROM {more}").fetchall() == [(0,)]
