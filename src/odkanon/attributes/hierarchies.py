@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -131,10 +131,12 @@ def _impossible_values(spec: AttributeSpec, levels: Levels) -> frozenset[str]:
     named = set(spec.impossible)
     unknown = sorted(named.difference(*levels))
     if unknown and not spec.is_observed:
-        raise UnknownNameError.among(f"value of {spec.name}", unknown[0], {name for level in levels for name in level})
+        raise UnknownNameError.among(
+            f"value of {spec.name}", unknown[0], list(dict.fromkeys(chain.from_iterable(levels)))
+        )
     if spec.kind == "age":
         named |= {levels[0][0], levels[0][-1]}
-    return frozenset(chain[0] for chain in zip(*levels, strict=True) if named & {*chain})
+    return frozenset(nodes[0] for nodes in zip(*levels, strict=True) if named & {*nodes})
 
 
 def join_rare_values(axis: AttributeAxis, rare: Bools) -> tuple[AttributeAxis, Codes]:

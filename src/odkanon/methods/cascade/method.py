@@ -106,7 +106,8 @@ def cascade(
         parameters["rows"] = "given"
     if total_known and (not safe or coarsest is not None or budget is not None or rows is not None):
         raise InputError(
-            "a known total is allowed for where all rows of a safe cascade are published; no further options"
+            "where the total is known, all rows of a cascade are published: drop the budget, the coarsest level, the "
+            "rows of an earlier release, and the permission to infer"
         )
     od = without_rare_values(od, rule)
     work = open_workspace(od)
