@@ -1,19 +1,27 @@
-"""From a release and its trips to the evidence sheet: run the attacks, one after another, and collect the results."""
+"""From a release and its trips to the evidence sheet: run the attacks, and make the release again with another k."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any
 
 from odkanon.errors import InvalidValueError
 from odkanon.evidence.attack import Attack, AttackRun, AttackTimer, does_not_apply
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.k_choices import k_choices
+from odkanon.evidence.attacks.person_attacks import membership
+from odkanon.evidence.attacks.row_composition import dominance
 from odkanon.evidence.policy import read_policy, review_release
 from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy, with_verdict
+from odkanon.methods.method_registry import METHODS, anonymize
+from odkanon.model.release import Release
+from odkanon.model.rule import Rule
 from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.names import sha256
 
@@ -21,6 +29,11 @@ SECONDS = 30.0
 """The default time limit of an attack."""
 
 Stage = Callable[[str], None]
+
+CHOICES = (5, 10, 20)
+MAX_TRIPS = 1_000_000
+"""Above this, the same release is not made several times."""
+SQUARES = ("2 km", "4 km")
 
 
 def run_attack(
@@ -110,3 +123,59 @@ def gather_evidence(
         lines = review_release(release, rules, content)
         content = with_policy(content, rules, lines, name=Path(policy).name, digest=sha256(Path(policy)))
     return Evidence(with_verdict(content))
+
+
+def k_choices(context: AttackContext, seconds: float) -> dict[str, Any]:
+    """Return what k = 5, 10 and 20 would mean for this input, beside the k of the release, or why that is not known.
+
+    * ``seconds``: the time limit of each attack.
+    """
+    reason = _obstacle(context)
+    if reason is not None:
+        return {"choices": [], "reason": reason}
+    own = context.release.k
+    choices = []
+    for k in sorted({*CHOICES, own}):
+        made = anonymize(context.od, _rule_for(context.rule, own, k), method=context.method, **context.options)
+        choices.append({"k": k, "own": k == own, **_describe(made, context, seconds)})
+    return {"choices": choices, "reason": None}
+
+
+def _obstacle(context: AttackContext) -> str | None:
+    if context.method not in METHODS or context.release.parameters.get("rows") == "given":
+        return "the zones are those of an earlier release, so another k would not change them"
+    if not context.matrix_matches:
+        return "the release covers part of the trips that were given"
+    if context.od.trips > MAX_TRIPS:
+        return f"there are more than {MAX_TRIPS:,} trips; `odkanon compare --k 5,10,20` takes its time"
+    return None
+
+
+def _rule_for(rule: Rule, own: int, k: int) -> Rule:
+    """Return a rule with all thresholds scaled from one k to another."""
+    share = Fraction(k, own)
+    scaled: dict[str, Any] = {
+        name: value * share if name == "weight" else ceil(value * share) for name, value in rule.thresholds.items()
+    }
+    return Rule(mean_weight=rule.mean_weight, **({} if rule.k_from_data else {"k": k}), **scaled, **rule.constraints)
+
+
+def _describe(made: Release, context: AttackContext, seconds: float) -> dict[str, Any]:
+    if made.refusal:
+        return {"refusal": made.refusal}
+    accuracy = made.accuracy.get("trips")
+    right = {} if accuracy is None else {each.name: each.right for each in accuracy.squares if each.name in SQUARES}
+    with TemporaryDirectory() as folder:
+        opened = open_context(made.save(Path(folder) / "release"), context.spec, seed=context.seed)
+        numbers: dict[str, Any] = {}
+        for attack, needed in ((membership, "several persons"), (dominance, "persons")):
+            if opened.has(needed):  # type: ignore[arg-type]
+                timed = AttackContext(opened.inputs, AttackTimer(seconds), context.seed)
+                numbers |= attack(timed).numbers
+    return {
+        "flows": len(made.classes),
+        "share": int(made.classes.trips.sum()) / made.input.trips,
+        "right": right,
+        "outsider": numbers.get("outsider AUC"),
+        "largest": numbers.get("largest share"),
+    }
