@@ -26,7 +26,7 @@ LIMIT = "7GiB"
 """What ODkAnon is told to use, so that the process stays within 8 GiB."""
 
 
-def release(source: str, target: str, engine: str) -> dict[str, Any]:
+def release(source: str, target: str, engine: str, method: str) -> dict[str, Any]:
     from odkanon import Rule, read_trips
     from odkanon.engine.dispatch import load, parse_bytes
     from odkanon.methods.method_registry import anonymize
@@ -37,7 +37,7 @@ def release(source: str, target: str, engine: str) -> dict[str, Any]:
         od: Any = build_od(read_trips(source))
     else:
         od = load(InputSpec(source), engine="duckdb", memory_limit=parse_bytes(LIMIT))
-    made = anonymize(od, Rule(trips=10))
+    made = anonymize(od, Rule(trips=10), method=method)
     made.save(Path(target) / "release")
     zones = [len(made.origins), len(made.destinations)]
     return {"pairs": od.summary.pairs, "classes": len(made.classes), "zones": zones}
@@ -99,7 +99,7 @@ def work(job: str, source: str, how: str) -> None:
     threading.Thread(target=watch, daemon=True).start()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as target:
-        found = release(source, target, how) if job == "release" else group_by(source, target, how)
+        found = group_by(source, target, how) if job == "group-by" else release(source, target, how, job)
     wall = time.perf_counter() - start
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(part.ru_utime + part.ru_stime for part in used)
@@ -144,13 +144,16 @@ def run(sizes: list[int], folder: Path, *, engine: str = "duckdb") -> dict[str, 
             write_crowd(size, source)
         row: dict[str, Any] = {
             "trips": size,
-            "release": measured("release", source, engine),
+            "release": measured("odkanon", source, engine),
+            "cascade": measured("cascade", source, engine),
             "cells": measured("group-by", source, "cells"),
             "grid": measured("group-by", source, "grid"),
         }
         for plain in ("cells", "grid"):
             row[f"cpu_in_group_bys_by_{plain}"] = round(row["release"]["cpu"] / row[plain]["cpu"], 2)
             row[f"wall_in_group_bys_by_{plain}"] = round(row["release"]["wall"] / row[plain]["wall"], 2)
+        row["cascade_in_group_bys_by_cells"] = round(row["cascade"]["cpu"] / row["cells"]["cpu"], 2)
+        row["cascade_in_odkanons"] = round(row["cascade"]["cpu"] / row["release"]["cpu"], 2)
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
         if generated:
