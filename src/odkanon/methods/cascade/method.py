@@ -324,7 +324,8 @@ def within_budget(rolled_up: RollUp, budget: Budget, allowance: int) -> Bools:
 def _refusal(rolled_up: RollUp, spec: ReleaseSpec) -> str:
     missing = rolled_up.unlisted.trips
     within = "" if spec.budget is None else " within the budget"
+    left_out = "" if spec.budget is None else ", leave out the budget,"
     return (
         f"a cascade leaves {missing:,} trips in groups that cannot be published under {spec.rule}{within}; lower the "
-        "thresholds, leave out the budget, or bring more data"
+        f"thresholds{left_out} or bring more data"
     )

@@ -6,6 +6,7 @@ A format that is beyond doubt is applied with a warning; an ambiguous one is ref
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -51,6 +52,14 @@ class NumberFormat:
             raise InvalidValueError.expected("the decimal separator", "',' or '.'", self.decimal)
         if self.time_format is not None and "%" not in self.time_format:
             raise InvalidValueError.expected("a time format", "a text such as %d/%m/%Y %H:%M", self.time_format)
+        unknown = sorted(set(re.findall(r"%-?(.)", self.time_format or "")) - set(_DIRECTIVES))
+        if unknown:
+            expected = f"made of directives such as %d, %m, %Y, %H, %M and %S; %{unknown[0]} is none"
+            raise InvalidValueError.expected("a time format", expected, self.time_format)
+
+
+_DIRECTIVES = "aAbBcdfgHIjmMnpSuUVwWxXyYzZG%"
+"""The letters of the directives of time formats in DuckDB, after ``%`` or ``%-``."""
 
 
 def normalize_formats(
