@@ -79,7 +79,7 @@ def test_results_are_arrow(survey: pa.Table) -> None:
     release = odkanon.anonymize(od, Rule(trips=10))
     table = release.to_arrow()
     frame = table.to_pandas()
-    assert list(frame.columns) == ["origin", "destination", "trips", "weight", "persons"]
+    assert list(frame.columns) == ["origin", "destination", "trips", "weight", "at_cap"]
     assert int(frame["trips"].sum()) == int(release.classes.trips.sum())
     assert pl.DataFrame(table)["trips"].sum() == frame["trips"].sum()
     with duckdb.connect() as connection:  # of its own: an unfinished result would hold up the shared one
