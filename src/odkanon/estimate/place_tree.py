@@ -10,7 +10,7 @@ import h3
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Ints, spans
+from odkanon.core.arrays import Bools, Ints, spans
 from odkanon.zoning.cells import (
     MAX_RESOLUTION,
     Cells,
@@ -207,6 +207,7 @@ def place_cells(axes: Sequence[CellNodes]) -> tuple[PlaceTree, list[PlacedZones]
 def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
     """Return the cells that zones are made of: of one resolution, and coarser where nothing finer is known."""
     resolution = np.where(depth == 0, -1, (depth - 1) // 3)
+    cell, resolution = _with_children(cell, resolution, (depth > 0) & ((depth - 1) % 3 > 0) & (resolution < finest))
     parts = [cell_to_parent(cell[resolution >= finest], finest)]
     parts += [
         cell_to_children(np.unique(cell_to_parent(cell[resolution == at], at)), finest)
@@ -222,6 +223,16 @@ def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
     if not len(cells):  # nothing but the world
         cells = np.array([int(name, 16) for name in h3.get_res0_cells()], dtype=np.uint64)
     return cells[np.argsort(cell_to_span(cells, MAX_RESOLUTION)[0])]
+
+
+def _with_children(cell: Cells, resolution: Ints, between: Bools) -> tuple[Cells, Ints]:
+    """Replace groups of cells between two resolutions by all cells of the finer one around them."""
+    cells, resolutions = [cell[~between]], [resolution[~between]]
+    for at in np.unique(resolution[between]).tolist():
+        children = cell_to_children(np.unique(cell_to_parent(cell[between & (resolution == at)], at)), at + 1)
+        cells.append(children)
+        resolutions.append(np.full(len(children), at + 1))
+    return np.concatenate(cells), np.concatenate(resolutions)
 
 
 def _cell_points(cells: Cells) -> SamplePoints:

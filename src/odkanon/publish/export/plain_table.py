@@ -191,7 +191,7 @@ def _add(book: zipfile.ZipFile, name: str, lines: Sequence[str] | Iterator[str])
     """Write a part of a workbook, with a fixed date, for the same bytes in every run."""
     info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_DEFLATED
-    with book.open(info, mode="w") as file:  # bytes, whatever the mode's name suggests
+    with book.open(info, mode="w") as file:
         for line in lines:
             file.write(line.encode("utf-8"))
 
