@@ -15,7 +15,7 @@ pytest.importorskip("shapely")
 import numpy as np
 import pyarrow as pa
 import shapely
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odkanon.estimate.flow_estimates import read_flows
@@ -112,6 +112,16 @@ def test_bounds_hold_in_small_worlds(od: ODMatrix) -> None:
         if release.refusal is None:
             check(release, boxes(od, 3))
             check(release, PolygonAreas(["all"], np.array([shapely.box(-180, -90, 180, 90)], dtype=object)))
+
+
+@pytest.mark.slow
+@given(worlds())
+@settings(max_examples=2_000, deadline=None, database=None)
+def test_no_bound_is_wrong_in_many_worlds(od: ODMatrix) -> None:
+    """More of what is tried above."""
+    release = anonymize(od, Rule(trips=3), method="cascade")
+    if release.refusal is None:
+        check(release, boxes(od, 3))
 
 
 def test_cells_of_the_release_are_known_exactly() -> None:
