@@ -21,6 +21,7 @@ from odkanon import InputError, ReleaseWarning, make_survey, read_matrix
 from odkanon.core.arrays import Ints
 from odkanon.engine.dispatch import EngineName
 from odkanon.errors import RefusedError, UnsafeReleaseError
+from odkanon.evidence.policy import check_release, read_policy
 from odkanon.methods.method_registry import anonymize as run_method
 from odkanon.methods.noise import method as noise_method
 from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, noise_scales
@@ -313,3 +314,19 @@ def test_accuracy_grows_with_epsilon_and_stands_beside_the_release(folder: Path)
     assert rows["this release, read well"]["4 km"] > rows["floor: margins and distances only"]["4 km"] - 0.05
     assert all(0 < cpc < 1 for row in rows.values() for cpc in row.values())
     assert found["sentences"]
+
+
+def test_a_policy_limits_epsilon(folder: Path) -> None:
+    assert noisy_cli("-o", "out", "--resolution", 7, "--unit", "trip") == 0
+    for text, words in (
+        ("epsilon = 3", []),
+        ("epsilon = 2.5", ["spends epsilon = 3"]),
+        ('unit = "person"', ["persons"]),
+    ):
+        Path("policy.toml").write_text(f"[noise]\n{text}\n")
+        broken = check_release("out", read_policy("policy.toml"))
+        assert len(broken) == len(words)
+        assert all(word in line for word, line in zip(words, broken, strict=True))
+    Path("policy.toml").write_text('[noise]\nunit = "household"\n')
+    with pytest.raises(InputError, match="unit"):
+        read_policy("policy.toml")

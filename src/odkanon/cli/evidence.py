@@ -29,6 +29,7 @@ from odkanon.errors import InputError, UnreadableFileError
     --decide WORD  Record what was decided about the release, approved, refused or returned, beside its recipe.
     --by NAME  With --decide: who decided.
     --note TEXT  With --decide: why, or on which conditions.
+    noise: --compare-noise  Also show how accurate noise at several epsilon would be on these trips (minutes).
     --force  Replace OUT.html and OUT.json.
     """
 )
@@ -44,6 +45,7 @@ def evidence(
     decide: str | None = None,
     by: str | None = None,
     note: str | None = None,
+    noise: bool = False,
     force: bool = False,
 ) -> None:
     """Attack a release with the trips behind it, and write a sheet for the person who approves it. Do not publish it.
@@ -84,6 +86,7 @@ def evidence(
             earlier=earlier or (),
             policy=policy,
             seconds=seconds,
+            noise=noise,
             stage=stage,
         )
     for each in found.content["attacks"]:

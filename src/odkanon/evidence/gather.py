@@ -17,6 +17,7 @@ from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.attacks.person_attacks import membership
 from odkanon.evidence.attacks.row_composition import dominance
+from odkanon.evidence.noise_comparison import compare_with_noise
 from odkanon.evidence.policy import read_policy, review_release
 from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy, with_verdict
 from odkanon.methods.method_registry import METHODS, anonymize
@@ -70,6 +71,7 @@ def gather_evidence(
     earlier: Sequence[Path | str] = (),
     policy: Path | str | None = None,
     seconds: float = SECONDS,
+    noise: bool = False,
     stage: Stage | None = None,
 ) -> Evidence:
     """Attack a release with the trips that it was made from, and collect the outcomes on a sheet.
@@ -86,6 +88,8 @@ def gather_evidence(
         The policy of the office; the releases that it names are compared as well.
     seconds : float
         The time limit of each attack, in (0, inf).
+    noise : bool
+        Also compare the release with noise at several epsilon; see `odkanon.evidence.noise_comparison`.
     stage : callable, optional
         Called with a description of each step.
 
@@ -119,6 +123,8 @@ def gather_evidence(
     runs = run_attacks(context, seconds=seconds, stage=stage)
     notify("what another k would mean")
     content = make_sheet(context, runs, sampling=describe_sampling(context), choices=k_choices(context, seconds))
+    if noise:
+        content["noise"] = compare_with_noise(Path(release), context.od, stage=notify)
     if rules is not None and policy is not None:
         lines = review_release(release, rules, content)
         content = with_policy(content, rules, lines, name=Path(policy).name, digest=sha256(Path(policy)))

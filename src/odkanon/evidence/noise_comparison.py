@@ -69,11 +69,11 @@ class SquareAreas:
         return np.where(self.keys[at] == key, at, -1)
 
     def relation(self, zones: Any) -> tuple[Any, Any]:
-        """Return that no zone is known to lie in, or to touch, a square: no bounds are asked for."""
+        """Return that no zone is known to lie in a square, and any may touch it: bounds would not matter."""
         from scipy.sparse import csr_array
 
-        none = csr_array((len(zones.outlines), len(self.keys)))
-        return none, none
+        shape = (len(zones.outlines), len(self.keys))
+        return csr_array(shape), csr_array(np.ones(shape))
 
 
 @dataclass(frozen=True, eq=False)

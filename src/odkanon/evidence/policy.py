@@ -42,6 +42,11 @@ most_suppressed = 0.10             # maximum share of trips suppressed
 finest_resolution = 9              # no zone finer than this H3 resolution (10 is a block, 9 a few of them)
 smallest_area_km2 = 0.05           # no zone smaller than this
 
+# [noise]
+# epsilon = 3.0          # the most that a release with noise may spend ...
+# delta = 1e-6
+# unit = "person"        # ... for each person (or "trip")
+
 [attacks]
 # Attacks that must be clean; they are on the sheet of `odkanon evidence`.
 clean = ["complement", "differencing", "intervals", "borders"]
@@ -65,6 +70,7 @@ releases = []
 _KEYS: dict[str, Any] = {
     "rule": (*MEASURES, *CONSTRAINTS, "asked_by", "reason"),
     "release": ("methods", "most_suppressed", "finest_resolution", "smallest_area_km2"),
+    "noise": ("epsilon", "delta", "unit"),
     "attacks": ("clean", "accepted"),
     "limits": ATTACKS,
     "compare": ("releases",),
@@ -110,6 +116,8 @@ class Policy:
         Attacks whose outcome needs no decision, unless they break a promise.
     asked_by, reason : str
         Who asked for the rule, and why.
+    noise : mapping
+        For releases with noise: the most ``epsilon`` and ``delta``, and the ``unit`` to protect.
     """
 
     rule: Mapping[str, float] = field(default_factory=dict)
@@ -123,6 +131,7 @@ class Policy:
     accepted: tuple[str, ...] = ()
     asked_by: str = ""
     reason: str = ""
+    noise: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def needs_evidence(self) -> bool:
@@ -180,7 +189,15 @@ def read_policy(path: Path | str) -> Policy:
         _texts(path, attacks, "accepted"),
         _text(path, rule, "asked_by"),
         _text(path, rule, "reason"),
+        _noise(path, content.get("noise", {})),
     )
+
+
+def _noise(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    unit = _text(path, table, "unit")
+    if "unit" in table and unit not in ("person", "trip"):
+        raise InvalidValueError.expected(f"{path}: unit", "'person' or 'trip'", unit)
+    return {name: unit if name == "unit" else _number(path, table, name) for name in table}
 
 
 def _check_name(path: Path, name: str, known: Any, what: str) -> None:
@@ -241,7 +258,7 @@ def review_release(folder: Path | str, policy: Policy, evidence: Mapping[str, An
     folder = Path(folder)
     release = open_release(folder)
     lines = [*_review_rule(release, policy), *_review_method(release, policy), *_review_zones(release, policy)]
-    lines += _review_suppressed(folder, release, policy)
+    lines += [*_review_suppressed(folder, release, policy), *_review_noise(release, policy)]
     if policy.needs_evidence:
         lines += _review_evidence(folder, policy, evidence)
     return lines
@@ -272,6 +289,21 @@ def _review_rule(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
             " of every origin" if measure == "min_destinations" else " in every flow"
         )
         lines.append(_line(what, met, f"promised: {value:,g}" if value is not None else "", text))
+    return lines
+
+
+def _review_noise(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+    if not release.is_noisy:
+        return []
+    lines, promised = [], release.manifest["parameters"]
+    for name in ("epsilon", "delta"):
+        if name in policy.noise:
+            most, value = policy.noise[name], promised[name]
+            text = f"noise: the release spends {name} = {value:g}; {most:g} is the most allowed"
+            lines.append(_line(f"{name} of noise at most {most:g}", value <= most, f"spent: {value:g}", text))
+    if policy.noise.get("unit") == "person":
+        text = "noise: the release protects single trips; persons are asked for"
+        lines.append(_line("noise protects persons", promised["unit"] == "person", "persons", text))
     return lines
 
 

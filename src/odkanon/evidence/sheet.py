@@ -22,7 +22,7 @@ NOTICE = (
     "For the reviewer of the release, not for publication: examples name flows, and numbers of attacks follow from the "
     "trips. What is released, the promise and the policy may be shown to anybody."
 )
-PRIVATE = ("verdict", "trips", "input", "choices", "attacks", "questions", "sampling")
+PRIVATE = ("verdict", "trips", "input", "choices", "noise", "attacks", "questions", "sampling")
 """The parts that must not be published."""
 MAY_BE_PUBLISHED, DECIDE, DO_NOT_PUBLISH = "may be published", "decide these points", "do not publish"
 NESTED_IN_WORDS = (

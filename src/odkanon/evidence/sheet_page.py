@@ -55,6 +55,7 @@ def page(content: Mapping[str, Any]) -> str:
         *_verdict(content["verdict"]),
         *_promise(content),
         *_rule(content),
+        *_noise(content.get("noise")),
         *_input(content),
         *_policy(content["policy"]),
         *_attacks(content["attacks"], (content["policy"] or {}).get("decided", ())),
@@ -113,6 +114,23 @@ def _promise(content: Mapping[str, Any]) -> list[str]:
         + (f". Trips {escape(days)}" if days else "")
         + f". Method: {escape(str(release['method']))} ({escape(options) or 'no options'}).</p>",
     ]
+
+
+def _noise(found: Mapping[str, Any] | None) -> list[str]:
+    """Return how accurate the release is beside noise, if that was asked for."""
+    if found is None:
+        return []
+    lines = [_heading("How accurate noise would be", private=True)]
+    if found["reason"]:
+        return [*lines, f"<p>Not compared: {escape(found['reason'])}.</p>"]
+    sizes = list(found["rows"][0]["cpc"])
+    rows = ([escape(row["name"]), *(f"{row['cpc'][size]:.2f}" for size in sizes)] for row in found["rows"])
+    about = (
+        "Overlap of the flows between squares with the trips, from 0 to 1 (CPC). Noise (differential privacy) is "
+        f"the mean of {found['draws']} draws. What is sure of all draws:"
+    )
+    sentences = "".join(f"<li>{escape(text)}</li>" for text in found["sentences"]) or "<li>nothing</li>"
+    return [*lines, _table(rows, ["", *map(escape, sizes)]), f"<p>{about}</p><ul>{sentences}</ul>"]
 
 
 def _rule(content: Mapping[str, Any]) -> list[str]:
