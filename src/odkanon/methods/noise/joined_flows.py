@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.core.arrays import Ints
 from odkanon.methods.noise.mechanism import NoisyCounts
 from odkanon.methods.noise.public_places import PublicPlaces
 from odkanon.zoning.cells import Floats
@@ -20,10 +21,11 @@ from odkanon.zoning.hierarchy import Hierarchy
 
 _ROUNDS = 15
 """Rounds of balancing the gravity model (Furness 1965)."""
-_TRUST_MARGINS, _TRUST_DIFFERENCE = 1.0, 0.2
-_TRUST_BLOCKS = 1.0
-"""How far flows may lie from what is expected of them, as shares of it: margins from their parents, origins from
-destinations, blocks from the model. Chosen on one survey; the claims are measured on others."""
+_TRUST = 2.0
+"""Deviations are believed to be larger than their squares tell, by this factor: a few pairs deviate far more than others.
+Chosen on one survey; claims are measured on others."""
+_LEAST_TRUST, _MOST_TRUST = 0.05, 1.5
+"""Limits of how far counts lie from what is expected of them, as a share of it, whatever the noisy counts suggest."""
 _LEAST = 0.02
 """No part falls below this share of what is expected of it."""
 
@@ -46,9 +48,10 @@ class JoinedFlows:
 
 def join_counts(places: PublicPlaces, noisy: Mapping[str, NoisyCounts]) -> JoinedFlows:
     """Return the estimate that margins, distances and blocks lead to."""
-    decay = np.maximum(noisy["distances"].values, 0).astype(np.float64)
+    decay = noisy["distances"].values.astype(np.float64)
     decay[np.bincount(places.distance_class.ravel(), minlength=len(decay)) == 0] = 0
-    total = max(float(decay.sum()), 1.0)
+    total, decay = max(float(decay.sum()), 1.0), np.maximum(decay, 0.0)
+    decay *= total / max(float(decay.sum()), 1.0)
     ends = [each * (total / each.sum()) for each in _margins(places.tree, noisy["origins"], noisy["destinations"])]
     flows = _gravity(places.distance_class, ends[0], ends[1], decay if decay.any() else decay + 1)
     variance = np.zeros((1, 1))
@@ -63,13 +66,28 @@ def _margins(tree: Hierarchy, origins: NoisyCounts, destinations: NoisyCounts) -
     """Return the expected trips from and to each place."""
     noise = float(np.hypot(origins.scale, destinations.scale)) / 2
     both = _down_the_tree(tree, (origins.values + destinations.values) / 2, noise)
-    return _moved(both, origins, both * 0.5), _moved(both, destinations, both * 0.5)
+    return _moved(both, origins.values, origins.scale**2), _moved(both, destinations.values, destinations.scale**2)
 
 
-def _moved(expected: Floats, noisy: NoisyCounts, chance: Floats) -> Floats:
-    prior = (_TRUST_DIFFERENCE * expected) ** 2 + chance
-    weight = prior / (prior + noisy.scale**2)
-    return np.maximum(expected + weight * (noisy.values - expected), _LEAST * expected)
+def _moved(expected: Floats, counted: Floats | Ints, noise: Floats | float) -> Floats:
+    """Return expected counts moved towards noisy ones, never below a small share of themselves."""
+    return np.maximum(expected + _weight(expected, counted - expected, noise) * (counted - expected), _LEAST * expected)
+
+
+def _weight(expected: Floats, deviation: Floats, noise: Floats | float) -> Floats:
+    """Return how much of a deviation from what is expected to believe, given the variance of the noise.
+
+    The best linear predictor, if true counts differ by chance (half of what is expected, as these are means of two or
+    parts of larger counts) and by a share of what is expected, which all deviations together tell (empirical Bayes).
+    """
+    known = noise + expected / 2
+    precision = 1 / np.maximum(known, 1e-9) ** 2
+    excess = float(np.sum(precision * expected**2 * (deviation**2 - known)))
+    share = _TRUST**2 * excess / max(float(np.sum(precision * expected**4)), 1e-300)
+    share = np.clip(share, _LEAST_TRUST**2, _MOST_TRUST**2)
+    prior = share * expected**2
+    weight: Floats = (prior + expected / 2) / (prior + known + 1e-300)
+    return weight
 
 
 def _down_the_tree(tree: Hierarchy, noisy: Floats, scale: float) -> Floats:
@@ -80,10 +98,7 @@ def _down_the_tree(tree: Hierarchy, noisy: Floats, scale: float) -> Floats:
         parent = np.searchsorted(tree.starts[level + 1], tree.starts[level], side="right") - 1
         expected = found[parent] * tree.sizes[level] / sizes[parent]
         sizes = tree.sizes[level]
-        prior = (_TRUST_MARGINS * expected) ** 2 + expected
-        weight = prior / (prior + scale**2 * sizes)
-        own = np.add.reduceat(noisy, tree.starts[level])
-        parts = np.maximum(expected + weight * (own - expected), _LEAST * expected)
+        parts = _moved(expected, np.add.reduceat(noisy, tree.starts[level]), scale**2 * sizes)
         found = parts * (found / np.bincount(parent, parts))[parent]
     return found
 
@@ -110,13 +125,10 @@ def _with_blocks(tree: Hierarchy, level: int, flows: Floats, noisy: NoisyCounts)
     expected = block_sums(tree, level, flows)
     counted = noisy.values.reshape(expected.shape).astype(np.float64)
     noise = noisy.scale**2 / 2
-    sums, differences = (expected + expected.T) / 2, (expected - expected.T) / 2
-    weights = [
-        prior / (prior + noise + sums / 2 + 1e-300)
-        for prior in ((_TRUST_BLOCKS * sums) ** 2, (_TRUST_DIFFERENCE * sums) ** 2)
-    ]
-    moved = sums + weights[0] * ((counted + counted.T) / 2 - sums)
-    moved += differences + weights[1] * ((counted - counted.T) / 2 - differences)
+    sums = (expected + expected.T) / 2
+    deviations = (counted + counted.T) / 2 - sums, (counted - counted.T) / 2 - (expected - expected.T) / 2
+    weights = [_weight(sums, deviation, noise) for deviation in deviations]
+    moved = expected + weights[0] * deviations[0] + weights[1] * deviations[1]
     moved = np.maximum(moved, _LEAST * expected)
     ratio = np.divide(moved, expected, out=np.ones_like(moved), where=expected > 0)
     of_place = tree.codes[level]
@@ -138,7 +150,6 @@ def value_shares(noisy: NoisyCounts, classes: int) -> Floats:
     overall /= overall.sum()
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     expected = total * overall
-    prior = (_TRUST_BLOCKS * expected) ** 2 + expected
-    parts = np.maximum(expected + prior / (prior + noisy.scale**2) * (counts - expected), _LEAST * expected)
+    parts = _moved(expected, counts, noisy.scale**2)
     shares: Floats = parts / parts.sum(axis=1, keepdims=True)
     return shares
