@@ -22,8 +22,8 @@ from odkanon.zoning.hierarchy import Hierarchy
 _ROUNDS = 15
 """Rounds of balancing the gravity model (Furness 1965)."""
 _TRUST = 2.0
-"""Deviations are believed to be larger than their squares tell, by this factor: a few pairs deviate far more than others.
-Chosen on one survey; claims are measured on others."""
+"""Deviations are taken to be larger than their squares suggest, by this factor: few pairs deviate far more than others.
+Chosen on one survey."""
 _LEAST_TRUST, _MOST_TRUST = 0.05, 1.5
 """Limits of how far counts lie from what is expected of them, as a share of it, whatever the noisy counts suggest."""
 _LEAST = 0.02
@@ -98,7 +98,8 @@ def _down_the_tree(tree: Hierarchy, noisy: Floats, scale: float) -> Floats:
         parent = np.searchsorted(tree.starts[level + 1], tree.starts[level], side="right") - 1
         expected = found[parent] * tree.sizes[level] / sizes[parent]
         sizes = tree.sizes[level]
-        parts = _moved(expected, np.add.reduceat(noisy, tree.starts[level]), scale**2 * sizes)
+        noise: Floats = scale**2 * sizes.astype(np.float64)
+        parts = _moved(expected, np.add.reduceat(noisy, tree.starts[level]), noise)
         found = parts * (found / np.bincount(parent, parts))[parent]
     return found
 
