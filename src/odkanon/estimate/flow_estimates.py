@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from weakref import finalize
@@ -33,6 +32,8 @@ LEAST = 0.05
 DIGITS = 6
 """Decimals of numbers before they are rounded for people: further ones may differ between machines."""
 _PAIRS_AT_ONCE = 1 << 20
+_MOST_KEPT = 1 << 24
+"""Numbers in the kept shares of areas, beyond which they are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,7 @@ class ReleaseReader:
     saved: SavedRelease
     groups: AttributeGroups
     standard_error: Floats | None = None
+    _kept: dict[tuple[int, int], tuple[Areas, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def tree(self) -> PlaceTree:
@@ -138,69 +140,76 @@ class ReleaseReader:
         return SelectedRows(parts, weights[parts], trips * certain, trips * possible)
 
     @cached_property
-    def _parts(self) -> list[_Entries]:
-        """For each combination, where the trips of which row are."""
+    def _entries(self) -> _Entries:
+        """Where the trips of which row are, for all combinations."""
         blocks, model, nodes = self.model.blocks, self.model, int(self.tree.offsets[-1])
-        parts = []
+        columns: list[list[Any]] = [[] for _ in range(5)]
         for part, (row, share) in enumerate(zip(blocks.row, model.share, strict=True)):
             used, beside = np.flatnonzero((row >= 0) & (share > 0)), np.flatnonzero(blocks.beside_part == part)
-            ends = []
-            for zones, of_row, block, other in (
-                (model.zones[0], model.rows[0], blocks.origin, blocks.beside_origin[beside]),
-                (model.zones[1], model.rows[1], blocks.destination, blocks.beside_destination[beside]),
+            for column, zones, of_row, block, other in (
+                (columns[0], model.zones[0], model.rows[0], blocks.origin, blocks.beside_origin[beside]),
+                (columns[1], model.zones[1], model.rows[1], blocks.destination, blocks.beside_destination[beside]),
             ):
                 zone = of_row[blocks.beside_row[beside]]
-                ends.append(np.concatenate([block[used], np.where(zones.inside_place[zone], nodes + zone, other)]))
-            rows = np.concatenate([row[used], blocks.beside_row[beside]])
-            shares = np.concatenate([share[used], model.beside_share[beside]])
-            parts.append(_Entries(ends[0], ends[1], rows, shares))
-        return parts
+                inside = zones.inside_place[zone]
+                node = np.where(inside, nodes * len(blocks.row) + zone, part * nodes + other)
+                column.append(np.concatenate([part * nodes + block[used], node]))
+            columns[2].append(np.concatenate([row[used], blocks.beside_row[beside]]))
+            columns[3].append(np.concatenate([share[used], model.beside_share[beside]]))
+            columns[4].append(np.full(len(used) + len(beside), part))
+        return _Entries(*(np.concatenate(column) for column in columns))
 
-    def point_shares(self, areas: Areas) -> tuple[Any, Any]:
-        """Return the share of each place in each area, and that of each zone of the axes inside a place."""
-        return (
-            _point_shares(self.tree.points, areas, len(self.tree)),
-            [_point_shares(zones.points, areas, len(zones.level)) for zones in self.model.zones],
-        )
+    def _shares(self, areas: Areas, axis: int) -> Any:
+        """Return the share of each node (of all combinations, then of zones inside a place) in each area, both ways.
 
-    def node_shares(self, points: tuple[Any, Any], axis: int, part: int = 0) -> Any:
-        """Return the share of each node (then of each zone inside a place) in each area, as a sparse matrix."""
+        Pages ask for the same areas again and again, so some answers are kept.
+        """
+        known, found = self._kept.get((id(areas), axis), (None, None))
+        if known is not areas:
+            found = self._shares_of(areas, axis)
+            found = found, found.T.tocsr()
+            if sum(each[0].nnz for _, each in self._kept.values()) > _MOST_KEPT:
+                self._kept.clear()
+            self._kept[id(areas), axis] = areas, found
+        return found
+
+    def _shares_of(self, areas: Areas, axis: int) -> Any:
         from scipy.sparse import csr_array, vstack
 
-        tree = self.tree
-        attraction = (self.model.rates.origin, self.model.rates.destination)[axis][part]
+        tree, zones = self.tree, self.model.zones[axis]
+        attraction = (self.model.rates.origin, self.model.rates.destination)[axis]
         count = tree.end - tree.first
-        total = tree.sums(attraction)
         node, place = np.repeat(np.arange(len(count)), count), spans(tree.first, tree.end)
-        even = total[node] <= 0
-        weight = np.where(even, 1 / count[node], attraction[place] / np.where(even, 1.0, total[node]))
-        of_nodes = csr_array((weight, (node, place)), shape=(len(count), len(tree))) @ points[0]
-        return vstack([of_nodes, points[1][axis]]).tocsr()
+        total = tree.sums(attraction)[:, node]
+        even = total <= 0
+        weight = np.where(even, 1 / count[node], attraction[:, place] / np.where(even, 1.0, total))
+        rows = (np.arange(len(attraction))[:, None] * len(count) + node).ravel()
+        shape = len(attraction) * len(count), len(tree)
+        of_nodes = csr_array((weight.ravel(), (rows, np.tile(place, len(attraction)))), shape=shape)
+        inside = _point_shares(zones.points, areas, len(zones.level))
+        return vstack([of_nodes @ _point_shares(tree.points, areas, len(tree)), inside]).tocsr()
 
     def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
         """Return the expected trips and weight between areas as sparse matrices, without bounds."""
-        return self._expected(self._ends(origins, destinations, self.select(where)))
+        return self._expected(
+            self._counted(self.select(where)), self._shares(origins, 0), self._shares(destinations, 1)
+        )
 
-    def _ends(self, origins: Areas, destinations: Areas, chosen: SelectedRows) -> list[_End]:
-        """Return for each combination its entries, and the shares of nodes in the areas of both ends."""
-        points = self.point_shares(origins)
-        others = points if destinations is origins else self.point_shares(destinations)
-        return [
-            (self._parts[part].times(weight), self.node_shares(points, 0, part), self.node_shares(others, 1, part))
-            for part, weight in zip(chosen.parts.tolist(), chosen.weights.tolist(), strict=True)
-        ]
+    def _counted(self, chosen: SelectedRows) -> _Entries:
+        """Return the entries that count, with the share of them that does."""
+        weights = np.zeros(len(self.model.blocks.row))
+        weights[chosen.parts] = chosen.weights
+        return self._entries.times(weights[self._entries.part])
 
-    def _expected(self, ends: Sequence[_End]) -> dict[str, Any]:
+    def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
         from scipy.sparse import csr_array
 
-        found: dict[str, Any] = {}
-        for entries, start, end in ends:
-            for name, mass in self.measures.items():
-                values = mass[entries.row] * entries.share, (entries.origin, entries.destination)
-                flow = csr_array(values, shape=(start.shape[0], end.shape[0]))
-                between = start.T.tocsr() @ (flow @ end)
-                found[name] = between if name not in found else found[name] + between
-        return {name: matrix.tocsr() for name, matrix in found.items()}
+        found = {}
+        for name, mass in self.measures.items():
+            values = mass[entries.row] * entries.share, (entries.origin, entries.destination)
+            flow = csr_array(values, shape=(start[0].shape[0], end[0].shape[0]))
+            found[name] = (start[1] @ (flow @ end[0])).tocsr()
+        return found
 
     def between(
         self, origins: Areas, destinations: Areas, *, where: Where = None, least: float = LEAST
@@ -217,12 +226,12 @@ class ReleaseReader:
             Smaller estimates are left out unless some trips are sure.
         """
         chosen = self.select(where)
-        ends = self._ends(origins, destinations, chosen)
+        entries, start, end = self._counted(chosen), self._shares(origins, 0), self._shares(destinations, 1)
         relations = [
             areas.relation(zones) for areas, zones in zip((origins, destinations), self.footprints, strict=True)
         ]
-        matrices = self._expected(ends)
-        row_shares = self._row_shares(ends, (len(origins.ids), len(destinations.ids)))
+        matrices = self._expected(entries, start, end)
+        row_shares = self._row_shares(entries, start, end)
         divided, noise = self._divided(row_shares), self._noise(row_shares)
         wide = len(destinations.ids)
         step = max(_PAIRS_AT_ONCE // max(wide, 1), 1)
@@ -251,7 +260,7 @@ class ReleaseReader:
                 }
             )
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        total = float(self.measures["trips"].sum()) if where is None else _total(self.measures["trips"], ends)
+        total = float(self.measures["trips"].sum()) if where is None else entries.total(self.measures["trips"])
         return FlowEstimates(self._table(columns, origins, destinations, chosen.doubt), total)
 
     def _table(self, columns: dict[str, Any], origins: Areas, destinations: Areas, doubt: float) -> pa.Table:
@@ -289,20 +298,18 @@ class ReleaseReader:
         found: Floats = (origin[:, some].T.tocsr() @ flow @ destination).toarray()
         return found
 
-    def _row_shares(self, ends: Sequence[_End], shape: tuple[int, int]) -> tuple[Any, Any]:
+    def _row_shares(self, entries: _Entries, start: Any, end: Any) -> tuple[Any, Any]:
         """Return the share of each row that starts in each area, and that ends there, both for what is counted."""
         from scipy.sparse import csr_array
 
         rows = len(self.measures["trips"])
-        start, end = csr_array((rows, shape[0])), csr_array((rows, shape[1]))
-        counted = np.zeros(rows)
-        for entries, of_origin, of_destination in ends:
-            counted += np.bincount(entries.row, entries.share, rows)
-            start = start + entries.of_rows(entries.origin, rows, of_origin) @ of_origin
-            end = end + entries.of_rows(entries.destination, rows, of_destination) @ of_destination
-        counted = np.round(counted, DIGITS)
+        starts, ends = (
+            csr_array((entries.share, (entries.row, node)), shape=(rows, shares.shape[0])) @ shares
+            for node, shares in ((entries.origin, start[0]), (entries.destination, end[0]))
+        )
+        counted = np.round(np.bincount(entries.row, entries.share, rows), DIGITS)
         scale = np.divide(1.0, counted, out=np.zeros(rows), where=counted > 0)[:, None]
-        return start.tocsr(), end.multiply(scale).tocsr()
+        return starts.tocsr(), ends.multiply(scale).tocsr()
 
     def _noise(self, shares: tuple[Any, Any]) -> Any:
         """Return a function that sums the variances of rows, weighted by their shares in pairs of areas squared."""
@@ -336,31 +343,26 @@ class ReleaseReader:
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Where the trips of which row are: nodes of both ends (zones inside a place after all nodes), and shares."""
+    """Where the trips of which row are: nodes of both ends, by combination, and shares.
+
+    The nodes of one combination follow those of another; after all of them come the zones inside a place.
+    """
 
     origin: Ints
     destination: Ints
     row: Ints
     share: Floats
+    part: Ints
 
-    def times(self, weight: float) -> _Entries:
-        """Return a share of all trips."""
-        return replace(self, share=self.share * weight)
+    def times(self, weight: Floats) -> _Entries:
+        """Return a share of each entry."""
+        kept = weight > 0
+        share = self.share[kept] * weight[kept]
+        return _Entries(self.origin[kept], self.destination[kept], self.row[kept], share, self.part[kept])
 
-    def of_rows(self, nodes: Ints, rows: int, shares: Any) -> Any:
-        """Return the share of each row that each node of an end has."""
-        from scipy.sparse import csr_array
-
-        return csr_array((self.share, (self.row, nodes)), shape=(rows, shares.shape[0]))
-
-
-_End = tuple[_Entries, Any, Any]
-"""Entries, and the shares of their nodes in the areas of both ends."""
-
-
-def _total(trips: Floats, ends: Sequence[_End]) -> float:
-    """Return the estimated trips of all places."""
-    return sum(float((trips[entries.row] * entries.share).sum()) for entries, _, _ in ends)
+    def total(self, trips: Floats) -> float:
+        """Return the estimated trips of all places."""
+        return float((trips[self.row] * self.share).sum())
 
 
 def _point_shares(points: SamplePoints, areas: Areas, owners: int) -> Any:

@@ -78,7 +78,7 @@ def _weight(expected: Floats, deviation: Floats, noise: Floats | float) -> Float
     """Return how much of a deviation from what is expected to believe, given the variance of the noise.
 
     The best linear predictor, if true counts differ by chance (half of what is expected, as these are means of two or
-    parts of larger counts) and by a share of what is expected, estimated from all deviations together (empirical Bayes).
+    parts of larger counts) and by a share of what is expected, which all deviations yield together (empirical Bayes).
     """
     known = noise + expected / 2
     precision = 1 / np.maximum(known, 1e-9) ** 2

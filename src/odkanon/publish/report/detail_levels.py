@@ -43,7 +43,7 @@ KNOWN = 0.04
 """A resolution is offered if at least this share of the trips is known as finely at both ends."""
 MAX_PAIRS = 40_000
 MAX_PAIRS_BY_VALUE = 2_500
-MAX_TABLES, MAX_PAIR_TABLES = 90, 70
+MAX_TABLES, MAX_PAIR_TABLES = 90, 40
 """Tables of one attribute value, and of two values; the latter for the coarsest places only, those with most trips."""
 SAMPLES = 12
 """Points along each side of a zone that is no cell."""

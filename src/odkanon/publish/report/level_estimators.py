@@ -58,6 +58,7 @@ class EstimatedFlows:
         self.release = release
         self._areas: dict[str, tuple[Areas, Areas]] = {}
         self._totals: dict[str, Numbers] = {}
+        self._everywhere: Areas = _KnownAreas(Everywhere())
 
     @cached_property
     def _reader(self) -> ReleaseReader:
@@ -83,7 +84,7 @@ class EstimatedFlows:
     def _total_of(self, where: Mapping[str, str]) -> Numbers:
         key = str(sorted(where.items()))
         if key not in self._totals:
-            every = Everywhere()
+            every = self._everywhere
             found = _numbers(self._reader.between(every, every, where=where, least=0.0)) if where else self._total()
             self._totals[key] = found
         return self._totals[key]
@@ -99,7 +100,7 @@ class EstimatedFlows:
         if level.name not in self._areas:
             cells = None if level.cells is None else CellAreas(level.cells, int(level.name))
             areas = cells or PolygonAreas(level.ids, to_shapes(level.outlines))
-            self._areas[level.name] = _KnownAreas(areas), _KnownAreas(Everywhere())
+            self._areas[level.name] = _KnownAreas(areas), self._everywhere
         return self._areas[level.name]
 
 
