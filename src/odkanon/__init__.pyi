@@ -13,8 +13,6 @@ from odkanon.evidence.correction import correct as correct
 from odkanon.evidence.gather import gather_evidence as gather_evidence
 from odkanon.evidence.policy import check_release as check_release
 from odkanon.evidence.policy import read_policy as read_policy
-from odkanon.evidence.review_queue import record_decision as record_decision
-from odkanon.evidence.review_queue import review_queue as review_queue
 from odkanon.linked.linked_release import LinkedReleases as LinkedReleases
 from odkanon.methods.method_registry import METHODS as METHODS
 from odkanon.methods.method_registry import Method as Method
@@ -25,7 +23,6 @@ from odkanon.model.rule import Rule as Rule
 from odkanon.pipeline.one_call import anonymize as anonymize
 from odkanon.publish.export.formats import export_release as export_release
 from odkanon.publish.release_series import write_series as write_series
-from odkanon.publish.report.pictures import write_picture as write_picture
 from odkanon.publish.report.report_page import write_report as write_report
 from odkanon.quality.accuracy.accuracy import accuracy as accuracy
 from odkanon.quality.lower_bound import lower_bound as lower_bound

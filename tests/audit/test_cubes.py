@@ -56,6 +56,7 @@ def test_persons_are_those_of_a_kind_of_trips(tmp_path: Path) -> None:
     assert "1 of 2 flows have fewer than 10 different persons: whoever knows one of the 1 behind" in few
 
 
+@pytest.mark.slow
 def test_other_axes_count_again_as_they_say(trips: Path, tmp_path: Path) -> None:
     (tmp_path / "purposes.csv").write_text("purpose,kind\nwork,daily\nstudy,daily\nshopping,rest\n")
     by = [f"purpose:{tmp_path / 'purposes.csv'}", "weekday", "sex"]

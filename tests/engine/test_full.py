@@ -113,7 +113,7 @@ def test_no_space_for_a_table() -> None:
 
 
 def test_too_little_memory_for_real(many: Path, tmp_path: Path) -> None:
-    command = ("anonymize", many, "--engine", "duckdb", "-o")
+    command = ("anonymize", many, "--engine", "duckdb", "--method", "odkanon", "--protect", "participants", "-o")
     assert "memory limit of 19.1 MiB is too small" in one_error(
         odkanon(*command, tmp_path / "none", "--memory-limit", "20MB")
     )

@@ -60,6 +60,7 @@ def written(rows: list[list[str]], delimiter: str = ",", end: str = "\n") -> str
     return "".join(delimiter.join(row) + end for row in rows)
 
 
+@pytest.mark.slow
 def test_a_split_file_by_hour_on_a_time_zone(split: Any, tmp_path: Path) -> None:
     """Short and long lines, empty ones, quotes and odd texts: the same rows, reasons and bytes as in memory."""
     rows = rows_of(with_times(WRITTEN["all with offsets"], 400))

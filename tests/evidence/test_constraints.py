@@ -94,7 +94,7 @@ def test_the_command_says_what_was_asked(trips: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "has more than 50 % of the trips" in output(done)
     public = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert public["rule"] == {"k": 10, "trips": 10, **CONSTRAINTS}
+    assert public["rule"] == {"k": 10, "trips": 10, "persons": 10, **CONSTRAINTS}
     assert {name: told(tmp_path / "out")["rule"][name] for name in CONSTRAINTS} == CONSTRAINTS
     again = odkanon("rerun", tmp_path / "out.recipe.json")
     assert "The same bytes" in output(again)

@@ -9,7 +9,8 @@ import pytest
 
 from cli.runner import odkanon, output
 from evidence.towns import write_town
-from odkanon import InputError, InputSpec, Rule, open_release, record_decision, review_queue
+from odkanon import InputError, InputSpec, Rule, open_release
+from odkanon.evidence.review_queue import record_decision, review_queue
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.od_table import spec_to_matrix
 

@@ -139,7 +139,7 @@ def test_rows_meet_the_rule_and_publish_no_persons(rule: Rule) -> None:
     assert {"trips", "weight"} == accuracy(release).keys()
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("rule", [pytest.param(RULES[0], marks=pytest.mark.slow), RULES[1]], ids=str)
 def test_the_order_of_rows_changes_nothing(rule: Rule, tmp_path: Path) -> None:
     table, specs = survey(), ["mode", "age", "hour"]
     shuffled = table.take(np.random.default_rng(5).permutation(len(table)))

@@ -47,7 +47,7 @@ def test_a_header_with_another_delimiter_than_the_rows(tmp_path: Path) -> None:
 def test_a_delimiter_that_nobody_uses(tmp_path: Path) -> None:
     done = odkanon("anonymize", write(tmp_path, "\n".join(LINES).replace(",", "!")), "-o", tmp_path / "out")
     assert done.returncode == 2
-    assert "no column for start_lat" in output(done)
+    assert "no column called start_lat" in output(done)
 
 
 def test_decimal_commas(tmp_path: Path) -> None:

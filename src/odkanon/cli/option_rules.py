@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 
-from odkanon.attributes.spec import attribute_name
 from odkanon.cli.input_options import OPTIONS
 from odkanon.cli.rule_options import THRESHOLDS
 from odkanon.errors import OptionConflictError
@@ -145,6 +144,8 @@ def _has_value(value: Any, expected: str | None) -> bool:
     if expected is None or value is True:
         return True
     texts = map(str, value if isinstance(value, list) else [value])
+    from odkanon.attributes.spec import attribute_name
+
     return any(expected == attribute_name(part) for text in texts for part in text.split("*"))
 
 

@@ -78,7 +78,7 @@ def _next_step(result: Release | LinkedReleases, request: Request, folder: Path,
     if suppressed_share(result) >= MUCH_MORE:
         return f"see which flows were lost, and where: odkanon explain {folder} --trips {trips} -o lost.html"
     if len(paths) > 1 or (isinstance(request.input, InputSpec) and request.input.to_dict().keys() - {"source"}):
-        return f"count it again from the trips: {check}"
+        return f"count it again from the files: {check}"
     return f"attack it, and get the sheet to sign: odkanon evidence {folder} --trips {trips} -o evidence"
 
 

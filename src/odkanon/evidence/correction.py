@@ -111,6 +111,21 @@ def correct(
     ------
     RefusedError
         If no safe way is known, with the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import odkanon
+    >>> import pyarrow.parquet
+    >>> survey = odkanon.make_survey().slice(0, 6000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     may, complete = (Path(folder) / name for name in ("may.parquet", "complete.parquet"))
+    ...     pyarrow.parquet.write_table(survey.slice(0, 4500), may)
+    ...     pyarrow.parquet.write_table(survey, complete)
+    ...     made = odkanon.anonymize(may, k=5, protect="trips", method="odkanon", resolution=6)
+    ...     change = correct(made.save(Path(folder) / "may"), complete, Path(folder) / "corrected")
+    >>> change.added > 0
+    True
     """
     folder, target = Path(release), None if output is None else Path(output)
     if target is None and late is None:

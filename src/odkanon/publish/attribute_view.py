@@ -103,7 +103,7 @@ def view_release(folder: str | Path, where: str | None = None) -> CubeView:
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
+    >>> cube = build_od(read_trips(make_survey().slice(0, 4000)), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:
     ...     women = view_release(release.save(Path(folder) / "cube"), 'sex == "Woman"')
@@ -121,7 +121,7 @@ def save_view(folder: str | Path, output: str | Path, where: str | None = None, 
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
+    >>> cube = build_od(read_trips(make_survey().slice(0, 4000)), by=["sex"], resolution=8)
     >>> release = anonymize(cube, Rule(trips=10), method="cascade")
     >>> with TemporaryDirectory() as folder:
     ...     saved = release.save(Path(folder) / "cube")

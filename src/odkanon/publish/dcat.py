@@ -93,7 +93,7 @@ def describe_catalogue(folders: Sequence[Path | str], publisher: Publisher) -> d
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> who = Publisher("A city", "https://data.example.org", "https://example.org/by", "FRA", "2026-11-15")
     >>> with TemporaryDirectory() as folder:
     ...     made = describe_catalogue([release.save(Path(folder) / "survey")], who)

@@ -86,7 +86,7 @@ def release_map(release: Release, *, height: int = 800) -> NotebookMap:
     --------
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> release.map(height=400)._repr_html_()[:15]
     '<iframe srcdoc='
     """

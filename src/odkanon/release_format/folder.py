@@ -209,7 +209,7 @@ class SavedRelease:
         --------
         >>> from tempfile import TemporaryDirectory
         >>> import odkanon
-        >>> release = odkanon.anonymize(odkanon.make_survey(), k=10, method="cascade", resolution=8)
+        >>> release = odkanon.anonymize(odkanon.make_survey().slice(0, 4000), k=10, resolution=8)
         >>> with TemporaryDirectory() as folder:
         ...     saved = open_release(release.save(Path(folder) / "release"))
         >>> flows = saved.estimate(onto=6)
@@ -258,7 +258,7 @@ def open_release(folder: str | Path) -> SavedRelease:
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     saved = open_release(release.save(Path(folder) / "release"))
     >>> len(saved.flows) == len(release.classes)

@@ -110,7 +110,7 @@ def read_recipe(folder: str | Path) -> dict[str, Any] | None:
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     recipe = read_recipe(release.save(Path(folder) / "release"))
     >>> recipe is None

@@ -10,7 +10,7 @@ is never worse than either), repeats from slightly disturbed problems, and finis
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Any, get_args
 
@@ -28,7 +28,7 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
-from odkanon.quality.utility import UtilityMeasure
+from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.joint_tree import JointTree
 
@@ -86,26 +86,20 @@ def treecut(
 def release_of_first(
     found: Sequence[Cuts], problem: Problem, joint: JointTree | None, od: ODMatrix, spec: ReleaseSpec
 ) -> Release:
-    """Return the release of the first of some cuts that keeps all of the rule, else of those where ODkAnon stops.
+    """Return the release of the first of some cuts, or of those where ODkAnon stops where that one is better.
 
-    Searches know of thresholds and shares, not of destinations, nor of what goes with the suppressed.
+    Searches know of thresholds and shares, not of destinations, nor of what is suppressed with too small a residual.
     """
-    release = None
-    for cuts in _and_last(found, problem):
-        own = cuts if joint is None else joint.cuts(cuts[0])
-        made = release_of_cuts(od, spec, *own)
-        if made.refusal is None or problem.rule.thresholds_only:
-            return made
-        release = release or made
-    assert release is not None
-    return release
-
-
-def _and_last(found: Sequence[Cuts], problem: Problem) -> Iterator[Cuts]:
-    yield from found
-    last = odkanon_cuts(problem)
-    if last is not None:
-        yield last
+    last = (odkanon_cuts(problem, allowance) for allowance in (problem.allowance, 0))
+    made = [
+        release_of_cuts(od, spec, *(cuts if joint is None else joint.cuts(cuts[0])))
+        for cuts in (*found, *last)
+        if cuts is not None
+    ]
+    kept = [release for release in made if release.refusal is None]
+    if len(kept) < 2 or spec.parameters.get("objective", "g") != "g":
+        return (kept or made)[0]
+    return min(kept, key=lambda release: utility(od, release).g or inf)
 
 
 def check_effort(iterations: int, time_limit: float | None) -> None:
@@ -139,10 +133,10 @@ def best_cuts(
     return search.best
 
 
-def odkanon_cuts(problem: Problem) -> tuple[Cut, Cut] | None:
-    """Return where ODkAnon with the budget at the end stops."""
+def odkanon_cuts(problem: Problem, allowance: int | None = None) -> tuple[Cut, Cut] | None:
+    """Return where ODkAnon stops that suppresses at most an allowance, by default that of the problem's budget."""
     rule, budget = problem.rule, problem.budget
     kind = MergePath if problem.counts is None else SquarePath
     path = kind.of(MemoryEngine.from_matrix(problem.od, rule.required_measures), rule)
-    found = next(path.steps_within(rule, budget, problem.allowance), None)
+    found = next(path.steps_within(rule, budget, problem.allowance if allowance is None else allowance), None)
     return None if found is None else path.cuts(found[0])

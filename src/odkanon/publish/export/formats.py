@@ -174,14 +174,9 @@ def export_release(
     ----------
     folder : path
         A release folder, or a folder of linked releases.
-    <<<<<<< HEAD
-    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "skmob", "matrix"}
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob", "matrix"}
         The format; "matrix" computes ``matrix.csv`` and ``matrix.parquet`` of the folder again. With ``onto``, one of
         "omx", "csv" and "parquet".
-    =======
-    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob"}
-        The format; with ``onto``, one of "omx", "csv" and "parquet".
-    >>>>>>> 097dfde (Export releases to kepler.gl and PMTiles)
     output : path
         A file for OMX, GeoPackage and PMTiles, a folder for the others. For linked releases always a folder, with a
         file or folder for each of them.
@@ -212,7 +207,7 @@ def export_release(
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     saved = release.save(Path(folder) / "release")
     ...     written = export_release(saved, "flowmap", Path(folder) / "flows")

@@ -103,7 +103,7 @@ def read_plain_table(saved: SavedRelease, onto: Any = None, code: str | None = N
     --------
     >>> from tempfile import TemporaryDirectory
     >>> import odkanon
-    >>> release = odkanon.anonymize(odkanon.make_survey(), by="mode", resolution=7)
+    >>> release = odkanon.anonymize(odkanon.make_survey().slice(0, 4000), by="mode", resolution=7)
     >>> with TemporaryDirectory() as folder:
     ...     table = read_plain_table(odkanon.open_release(release.save(Path(folder) / "release")), onto=5)
     >>> table.table.column_names[:5]

@@ -98,7 +98,7 @@ def estimates_onto(release: SavedRelease, polygons: ZonePolygons, where: Where =
     >>> from odkanon.publish.save import as_saved
     >>> from odkanon.read.tables.geo_files import ZonePolygons
     >>> import shapely
-    >>> release = odkanon.anonymize(odkanon.make_survey(trips=2000), k=10, method="cascade", resolution=8)
+    >>> release = odkanon.anonymize(odkanon.make_survey().slice(0, 4000), k=10, method="cascade", resolution=8)
     >>> halves = ZonePolygons(["west", "east"], np.array([shapely.box(1, 48, 2.3, 50), shapely.box(2.3, 48, 4, 50)]))
     >>> estimates_onto(as_saved(release), halves).margins().column("zone").to_pylist()
     ['west', 'east', 'outside']

@@ -58,7 +58,7 @@ def render(folders: Sequence[Path], *, basemap: Path | None = None, texts: PageT
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     page = render([release.save(Path(folder) / "release")])
     >>> page.startswith("<!doctype html>")
@@ -111,7 +111,7 @@ def write_report(folder: Path, *, basemap: Path | None = None, texts: PageTexts 
     >>> from tempfile import TemporaryDirectory
     >>> from odkanon import Rule, anonymize, make_survey, read_trips
     >>> from odkanon.read.od_matrix import build_od
-    >>> release = anonymize(build_od(read_trips(make_survey()), resolution=7), Rule(trips=10))
+    >>> release = anonymize(build_od(read_trips(make_survey().slice(0, 4000)), resolution=7), Rule(trips=10))
     >>> with TemporaryDirectory() as folder:
     ...     write_report(release.save(Path(folder) / "release")).name
     'report.html'

@@ -251,7 +251,7 @@ def missing_columns(table: NamedColumns, found: Mapping[str, str], wanted: tuple
         return ColumnNotFoundError(
             f"{table.name} has no column called {', '.join(absent)}; others look like these, so name them. It has: "
             f"{', '.join(table.columns)}",
-            option=f"column {' --column '.join(map(quote, named))}",
+            option=" --".join(f"column {quote(each)}" for each in named),
         )
     hints = [f"{name}{nearest(name, free)}" for name in absent]
     also = " (or origin and destination, for a table of zones)" if wanted == COORDINATES else ""
