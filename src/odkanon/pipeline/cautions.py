@@ -87,12 +87,11 @@ def _few(release: Release) -> list[str]:
     """Flows of few persons or households, where the rule does not count them, and the price of counting them."""
     found = steward_privacy(release)
     counting = ", counting each trip in its finest row" if release.is_nested else ""
-    present = [measure for measure in DISTINCT if measure in release.input.measures]
-    counted = any(measure in release.rule.measures for measure in DISTINCT)
+    known, required = release.input.measures, release.rule.measures
+    counted = any(measure in required for measure in DISTINCT)
     texts = []
-    for measure in present:
-        contributor = DISTINCT[measure]
-        if measure in release.rule.measures or not len(release.classes):
+    for measure, contributor in DISTINCT.items():
+        if measure not in known or measure in required or not len(release.classes):
             continue
         report = found.get(measure)
         if report is not None and report.below:
@@ -150,16 +149,16 @@ def _few_in_segments(linked: LinkedReleases) -> list[str]:
 
 
 def _protects_nobody(release: Release) -> bool:
-    if release.is_noisy:
-        return False
-    return release.rule.k <= 1 and max(release.rule.thresholds.get(name, 0) for name in ("trips", *DISTINCT)) <= 1
+    rule = release.rule
+    least = max(rule.thresholds.get(name, 0) for name in ("trips", *DISTINCT))
+    return least <= 1 and rule.k <= 1 and not release.is_noisy
 
 
 def _weak_rule(release: Release) -> list[str]:
     """Rules that protect nobody, or that let flows of few trips through."""
     if _protects_nobody(release):
         return ["k = 1 protects nobody: a flow may consist of a single trip."]
-    if release.rule.measures != ("weight",):
+    if release.rule.thresholds.keys() != {"weight"}:
         return []
     trips = privacy(release).get("trips")
     if trips is None or not trips.below:
