@@ -9,6 +9,7 @@ sample -o survey.parquet
 sample -o gnss --as netmob25
 anonymize survey.parquet -o default
 anonymize survey.parquet -o default-duckdb --engine duckdb
+anonymize survey.parquet -o flat --method odkanon --protect participants
 anonymize survey.parquet -o before --suppress before
 anonymize survey.parquet -o oigh --method oigh
 anonymize survey.parquet -o atg --method atg-soft
@@ -30,14 +31,14 @@ anonymize survey.parquet -o cube --by mode --by hour:0-7,7-9,9-17,17-20,20-24
 anonymize survey.parquet -o cube-duckdb --by mode --by hour:0-7,7-9,9-17,17-20,20-24 --engine duckdb
 anonymize survey.parquet -o segments --segment sex --segment age --resolution 8
 anonymize survey.parquet -o intervals --segment sex --protect-intervals --resolution 7
-anonymize survey.parquet -o onzones --zones default
+anonymize survey.parquet -o onzones --zones flat
 anonymize survey.parquet -o onrows --zones cascade
 anonymize survey.parquet -o refused --k 100000
 anonymize survey.parquet -o wrong --method odkanno
 anonymize nothing.csv -o missing
 audit default cascade --trips survey.parquet -o audit.json
 audit cube -o audit-cube.json
-series default onzones -o changes
+series flat onzones -o changes
 view cube -o cars --where 'mode == "car"'
 export default --to geojson -o exported-geojson
 export default --to flowmap -o exported-flowmap
@@ -47,6 +48,12 @@ report default --full
 netmob25 gnss -o cut.csv
 rerun default.recipe.json
 """
+
+QUICK = {
+    *("survey.parquet", "default", "flat", "before", "oigh", "persons-duckdb", "onzones", "changes"),
+    *("exported-geojson", "refused", "wrong", "missing"),
+}
+"""What the commands write that every run of the tests tries; `make test-slow` tries all."""
 
 LARGE = """
 anonymize survey.parquet -o default-spark --engine spark
@@ -73,3 +80,8 @@ anonymize {path} -o given-{number}-duckdb --method cascade --engine duckdb
 def lines(text: str, **values: object) -> list[str]:
     """Return the commands of a block, with their placeholders filled in."""
     return [line.format(cells=CELLS, **values) for line in text.strip().splitlines()]
+
+
+def quick(commands: list[str]) -> list[str]:
+    """Return the commands that write something of `QUICK`."""
+    return [command for command in commands if command.partition(" -o ")[2].split(" ")[0] in QUICK]
