@@ -223,14 +223,9 @@ from odkanon.evidence.attack import Attack, AttackResult
 from odkanon.evidence.attacks import ATTACKS, register_attack
 
 def stop(context):
-    def interrupt():
-        for _ in range(60):  # again, where the machine is so busy that the first comes before the query
-            time.sleep(0.5)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     if os.environ["DURING"] == "query":
-        context.opened.connection.execute("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b")
+        context.opened.connection.execute("SELECT sum(a.range * b.range) FROM range(60000) a, range(60000) b")
     time.sleep(10)
     return AttackResult("not interrupted")
 
