@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+import odkanon
 from odkanon.errors import ColumnNotFoundError
 from odkanon.release_format.conversions import FlowTable, ZoneTable
 
@@ -125,3 +127,16 @@ def test_a_missing_package_is_named_with_its_extra(conversion: str, package: str
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"needs {package}: pip install 'odkanon[dataframes]'" in done.stdout
+
+
+def test_a_release_and_its_estimates_introduce_themselves_in_a_line(tmp_path: Path) -> None:
+    release = odkanon.anonymize(odkanon.make_survey().slice(0, 4000), k=10, resolution=7)
+    saved = odkanon.open_release(release.save(tmp_path / "release"))
+    assert repr(saved).startswith(f"SavedRelease(release, cascade: {len(saved.flows):,} classes, ")
+    assert saved.manifest["statement"] in saved._repr_html_()
+    estimates = saved.estimate(onto=6)
+    published = saved.measure("trips").sum()
+    assert repr(estimates) == f"FlowEstimates({len(estimates):,} flows of {published:,.0f} published trips)"
+    first_row = estimates._repr_html_().split("<tbody>")[1].split("</tr>")[0]
+    assert f"<td>{max(estimates.to_pandas().estimate):,.10g}</td>" in first_row
+    assert "None" not in first_row

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints, spans
+from odkanon.core.formatting import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
 from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitSettings, FlowModel, fit_flows
@@ -56,6 +57,12 @@ class FlowEstimates:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"FlowEstimates({format_count(len(self), 'flows')} of {self.total:,.0f} published trips)"
+
+    def _repr_html_(self) -> str:
+        return self.flows._repr_html_()
 
     @property
     def flows(self) -> FlowTable:

@@ -91,7 +91,7 @@ class FlowTable:
 
     def _repr_html_(self) -> str:
         names = self.table.column_names
-        counted = next(field.name for field in self.table.schema if pa.types.is_integer(field.type))
+        counted = next(field.name for field in self.table.schema if pa.types.is_primitive(field.type))
         order = [(counted, "descending"), *((name, "ascending") for name in names[: names.index(counted)])]
         header = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
@@ -159,6 +159,8 @@ def _numbered(table: pa.Table, axis: str) -> tuple[list[str], npt.NDArray[np.int
 
 
 def _text(value: object) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

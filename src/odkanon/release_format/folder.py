@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,14 @@ class SavedRelease:
     manifest: dict[str, Any]
     features: list[dict[str, Any]]
     table: pa.Table
+
+    def __repr__(self) -> str:
+        published = self.manifest["published"]
+        counts = ", ".join(f"{count:,.10g} {name}" for name, count in published.items() if count is not None)
+        return f"SavedRelease({self.name}, {self.manifest['method']}: {counts})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}<br>{escape(self.manifest['statement'])}</p>{self.flows._repr_html_()}"
 
     @cached_property
     def subject(self) -> Subject:
