@@ -70,12 +70,13 @@ MODULES: dict[str, tuple[str, ...]] = {
         "methods.test_besides_refused",
         "methods.test_besides",
     ),
-    "odkanon.model.residual_suppression": (
+    "odkanon.model.budget": (
+        "model.test_checks",
+        "model.test_rule",
         "model.test_checks",
         "attacks.test_suppressed_total",
         "linked.test_protect",
     ),
-    "odkanon.model.budget": ("model.test_checks", "model.test_rule"),
     "odkanon.linked.complementary_suppression": (
         "linked.test_protect_by_hand",
         "linked.test_protect",

@@ -6,7 +6,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from odkanon.core.paths import remote
+from odkanon.core.system import remote
 
 
 @pytest.mark.parametrize("kind", [str, PurePosixPath, PureWindowsPath])

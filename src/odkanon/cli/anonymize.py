@@ -15,7 +15,7 @@ from odkanon.cli.input_options import InputOptions
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.report import PageOptions
 from odkanon.cli.rule_options import RuleOptions
-from odkanon.core.paths import remote
+from odkanon.core.system import remote
 from odkanon.errors import InputError, OptionConflictError
 from odkanon.methods.method_registry import CUBE_METHOD, NOISE_METHOD, describe_methods
 from odkanon.read.tables.datasets import is_store

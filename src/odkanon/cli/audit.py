@@ -11,8 +11,7 @@ import typer
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
 from odkanon.cli.input_options import InputOptions
-from odkanon.core.formatting import format_count
-from odkanon.core.parsing import parse_json
+from odkanon.core.parsing import format_count, parse_json
 
 if TYPE_CHECKING:
     from odkanon.audit import Report

@@ -12,7 +12,7 @@ import typer
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
 from odkanon.cli.option_rules import was_given
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.errors import InputError, OptionConflictError
 
 

@@ -12,7 +12,7 @@ from odkanon.cli.common_options import command
 from odkanon.cli.console import console
 from odkanon.cli.input_options import column_mapping
 from odkanon.cli.rerun import run_command
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 
 if TYPE_CHECKING:

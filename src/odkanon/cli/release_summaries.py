@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from odkanon.cli.console import NARROW, console, make_table, wrap_paragraph
 from odkanon.cli.summaries import show_files, show_input, show_release
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.linked import LinkedReleases
 from odkanon.model.release import Release
 from odkanon.pipeline.cautions import MUCH_MORE, cascade_hint, cautions, suppressed_share, verdict

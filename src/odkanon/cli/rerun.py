@@ -15,8 +15,8 @@ from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
 from odkanon.cli.old_names import is_set
 from odkanon.cli.option_rules import OF_ZONES
-from odkanon.core.formatting import format_count
-from odkanon.core.paths import remote
+from odkanon.core.parsing import format_count
+from odkanon.core.system import remote
 from odkanon.errors import InputError, OptionConflictError, nearest
 
 

@@ -9,7 +9,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 
 
 @command(

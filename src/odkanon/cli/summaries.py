@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odkanon.cli.console import console, make_table
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.linked import LinkedReleases
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from odkanon.core.paths import plain, remote
+from odkanon.core.system import plain, remote
 from odkanon.errors import InputError, is_disk_full
 
 _DISK_FULL = "there is no disk space left for the output; nothing was written: free some, or choose a folder elsewhere"

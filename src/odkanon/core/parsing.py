@@ -1,4 +1,4 @@
-"""Untrusted values: JSON and TOML, of which all errors are ValueErrors, and arguments, which get a sentence."""
+"""Untrusted values, of which all errors are ValueErrors with a sentence; and numbers in messages."""
 
 from __future__ import annotations
 
@@ -69,3 +69,30 @@ def check_share(what: str, value: Any) -> None:
     """Raise unless a value is a share from 0 to below 1."""
     if not is_number(value) or not 0 <= value < 1:
         raise InvalidValueError.expected(what, "a share from 0 to below 1, such as 0.10", value)
+
+
+def format_count(count: float, nouns: str, noun: str | None = None) -> str:
+    """Return a count with its noun.
+
+    * ``count``: the count or amount.
+    * ``nouns``: the noun in the plural.
+    * ``noun``: the noun in the singular; by default the plural without its final s.
+
+    Examples
+    --------
+    >>> format_count(1, "flows"), format_count(1234, "flows"), format_count(1, "classes", "class")
+    ('1 flow', '1,234 flows', '1 class')
+    """
+    one = nouns.removesuffix("s") if noun is None else noun
+    return f"{format_number(count)} {one if count == 1 else nouns}"
+
+
+def format_number(value: float) -> str:
+    """Return a number with at most two decimals, without trailing zeros.
+
+    Examples
+    --------
+    >>> format_number(10), format_number(2234.56789), format_number(1234.5)
+    ('10', '2,234.57', '1,234.5')
+    """
+    return f"{round(float(value), 2):,.2f}".rstrip("0").rstrip(".")

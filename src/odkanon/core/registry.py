@@ -1,11 +1,12 @@
-"""Things that are described once, looked up by name, and joined by those of other packages."""
+"""What other packages bring: things registered by name or entry point, and optional dependencies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar, overload
+from importlib import import_module
+from typing import Any, Generic, Protocol, TypeVar, overload
 
-from odkanon.errors import InvalidValueError, UnknownNameError
+from odkanon.errors import InvalidValueError, MissingExtraError, UnknownNameError
 
 
 class Named(Protocol):
@@ -89,3 +90,19 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+def import_extra(module: str, *, purpose: str, extra: str, package: str | None = None) -> Any:
+    """Import a module of an optional dependency.
+
+    * ``module``: the module to import, such as ``scipy.sparse``.
+    * ``purpose``: what needs it; the subject of the error message.
+    * ``extra``: the extra of this package that installs it.
+    * ``package``: the name of the distribution; by default the first part of the module's name.
+
+    Raises `MissingExtraError` if it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError.needed_for(purpose, package or module.partition(".")[0], extra) from None

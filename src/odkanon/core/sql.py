@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from odkanon.core.paths import plain
+from odkanon.core.system import plain
 from odkanon.errors import is_disk_full
 
 _STATISTICS = "statistics_propagation"

@@ -1,12 +1,18 @@
-"""The machine: its memory, and isolated child processes."""
+"""The machine: its memory, isolated child processes, and file names, which are never patterns or addresses."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
+
+from odkanon.errors import InputError
+
+_REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
+
 
 HOME = str(Path(__file__).resolve().parents[2])
 """The folder that contains this package."""
@@ -71,3 +77,34 @@ def _container_limits(groups: Path) -> Iterator[int]:
             continue
         if text.isdigit() and int(text) < 2**60:
             yield int(text)
+
+
+def remote(source: str | PurePath) -> str | None:
+    """Return the address of a source in an object store, such as ``s3a://bucket/trips``; None for local paths."""
+    # A path object has lost one of the two slashes, and has backslashes on Windows.
+    text = source.as_posix() if isinstance(source, PurePath) else source
+    found = _REMOTE.match(text)
+    return None if found is None else f"{found[1]}://{text[found.end() :]}"
+
+
+def plain(path: Path) -> Path:
+    """Return a path that every library reads as that file.
+
+    DuckDB and Arrow look for ``~t.csv`` in the home folder, and Arrow reads ``s3:x`` as an address; an absolute path is
+    neither.
+
+    Raises `InputError` if the name is not valid Unicode, which libraries cannot open.
+
+    Examples
+    --------
+    >>> plain(Path("t.csv")).as_posix()
+    't.csv'
+    >>> plain(Path("~t.csv")).is_absolute()
+    True
+    """
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the name of {text!r} is not valid UTF-8; rename the file") from None
+    return path.absolute() if text.startswith("~") or ":" in text else path

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, get_args, overload
 
 from odkanon.attributes.spec import AGE_BANDS, AttributeSpec, parse_attributes
-from odkanon.core.paths import remote
-from odkanon.core.system import machine_memory
+from odkanon.core.system import machine_memory, remote
 from odkanon.engine.memory.workspace import MemoryWorkspace
 from odkanon.engine.protocols import Workspace
 from odkanon.engine.sql.load_matrix import load_trips

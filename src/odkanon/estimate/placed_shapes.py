@@ -11,7 +11,7 @@ import pyarrow as pa
 from h3ronpy import vector
 
 from odkanon.core.arrays import Ints
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.estimate.place_tree import FINEST, PlacedZones, PlaceTree, SamplePoints
 from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_parent, latlng_to_cell
 from odkanon.zoning.spherical_geometry import Projection

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.estimate.place_tree import FINEST
 from odkanon.release_format.conversions import to_shapes
 from odkanon.zoning.cells import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
-from odkanon.core.formatting import format_number
+from odkanon.core.parsing import format_number
 from odkanon.model.axes import AXES as AXES
 from odkanon.model.axes import Axis as Axis
 from odkanon.model.flows import Flows, record_contributions

@@ -17,14 +17,13 @@ from odkanon.core.parsing import check_result
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.axes import Subject
-from odkanon.model.budget import Budget, BudgetOf
+from odkanon.model.budget import Budget, BudgetOf, satisfied_jointly
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import Axis, Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Classes
 from odkanon.model.release_spec import ReleaseSpec, Structure
-from odkanon.model.residual_suppression import satisfied_jointly
 from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 

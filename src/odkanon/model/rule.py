@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes, Ints
-from odkanon.core.formatting import format_count
-from odkanon.core.parsing import check_positive, is_number
+from odkanon.core.parsing import check_positive, format_count, is_number
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.flows import Flows
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS

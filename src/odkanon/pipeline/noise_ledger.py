@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 from odkanon.core.atomic_write import exclusive_lock, write_whole
 from odkanon.core.parsing import check_positive, is_number, parse_json
-from odkanon.core.paths import remote
+from odkanon.core.system import remote
 from odkanon.errors import DamagedReleaseError, RefusedError
 from odkanon.methods.noise.mechanism import NoisePromise, PrivacyUnit, composed_epsilon, noise_scales
 

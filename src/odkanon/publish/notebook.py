@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from odkanon.core.formatting import format_number
+from odkanon.core.parsing import format_number
 from odkanon.errors import InvalidValueError, RefusedError
 
 if TYPE_CHECKING:

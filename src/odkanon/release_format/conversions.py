@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.extras import import_extra
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
+from odkanon.core.registry import import_extra
 from odkanon.errors import ColumnNotFoundError
 
 _EXTRA = "dataframes"

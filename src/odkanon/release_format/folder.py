@@ -17,9 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from odkanon.core.arrays import Ints
-from odkanon.core.formatting import format_count
-from odkanon.core.parsing import parse_json
-from odkanon.core.paths import plain
+from odkanon.core.parsing import format_count, parse_json
+from odkanon.core.system import plain
 from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
 from odkanon.model.axes import AXES, Subject
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES, STANDARD_ERROR

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish.report.pictures import write_picture

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, InvalidValueError
 from odkanon.publish.onto.zone_matrix import attribute_levels
 from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread

@@ -14,7 +14,7 @@ import pyarrow as pa
 from odkanon._version import __version__
 from odkanon.attributes.spec import AGE_BANDS, segment_attributes
 from odkanon.core.atomic_write import whole_file, write_text, write_whole
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS, Method

@@ -25,8 +25,8 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.counting.workbook import is_workbook, workbook_to_csv
-from odkanon.core.paths import plain
 from odkanon.core.sql import quote_name, quote_text
+from odkanon.core.system import plain
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.column_names import COORDINATES, detect_content, find_layout, place_columns, resolve

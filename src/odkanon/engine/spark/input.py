@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from odkanon.core.paths import plain, remote
 from odkanon.core.sql import quote_name
+from odkanon.core.system import plain, remote
 from odkanon.engine.spark.backend import (
     Spark,
     TaskSource,

@@ -18,14 +18,13 @@ from odkanon.engine.sql.engine import SqlEngine, TableAxis, join_maps, query_tot
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.assemble import add_companion
 from odkanon.model.assignment import Deviation
-from odkanon.model.budget import Budget
+from odkanon.model.budget import TOO_FEW_SUPPRESSED, Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, published_classes
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec, Structure
-from odkanon.model.residual_suppression import TOO_FEW_SUPPRESSED
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, level_cut
 from odkanon.zoning.zones import Zones, zones_of_cut

@@ -25,8 +25,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from odkanon.core.arrays import Codes, Ints, group_sum
-from odkanon.core.extras import import_extra
 from odkanon.core.parsing import is_number
+from odkanon.core.registry import import_extra
 from odkanon.errors import InvalidValueError
 
 PrivacyUnit = Literal["person", "trip"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.atomic_write import write_text
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.model.measures import MEASURES
 from odkanon.release_format.conversions import import_shapely, to_shapes
 from odkanon.release_format.folder import SavedRelease

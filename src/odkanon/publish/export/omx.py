@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, is_valid_cell, str_to_cell
 

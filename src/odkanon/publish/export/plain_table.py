@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from odkanon.attributes.hierarchies import UNLISTED
 from odkanon.core.atomic_write import whole_file
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flat_matrix import matrix_table
 from odkanon.estimate.flow_estimates import can_estimate, read_flows

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.estimate.zone_shares import ZoneShares
 from odkanon.zoning.cells import Floats
 

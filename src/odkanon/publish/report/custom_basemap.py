@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from odkanon.core.extras import import_extra
 from odkanon.core.parsing import parse_json
+from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, UnreadableFileError
 from odkanon.publish.report.basemap import UNIT, shape_corners
 from odkanon.publish.report.packing import PackedShape, pack_line, pack_polygons

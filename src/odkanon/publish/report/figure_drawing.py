@@ -10,7 +10,7 @@ from typing import Any
 import h3
 import numpy as np
 
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.model.axes import AXES
 from odkanon.model.measures import MEASURES

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from odkanon.core.atomic_write import whole_file
-from odkanon.core.extras import import_extra
+from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.axes import AXES
 from odkanon.release_format.folder import SavedRelease, is_linked_folder, open_linked, open_release

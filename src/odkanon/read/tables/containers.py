@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from odkanon.core.paths import plain
+from odkanon.core.system import plain
 from odkanon.errors import FileMissingError, InputError, MissingExtraError, UnreadableFileError
 from odkanon.read.tables.geo_files import is_geo, read_geo
 from odkanon.read.tables.text_files import GZIP, ScratchCopy, file_sha256

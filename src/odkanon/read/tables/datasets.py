@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from odkanon.core.paths import plain, remote
+from odkanon.core.system import plain, remote
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.model.measures import MEASURES
 

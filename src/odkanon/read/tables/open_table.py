@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from odkanon.core.paths import remote
 from odkanon.core.registry import Registry
 from odkanon.core.sql import connect, literal, quote_text
+from odkanon.core.system import remote
 from odkanon.errors import InputError, InvalidValueError, UnreadableFileError
 from odkanon.read.tables.containers import Unpacked, unpack
 from odkanon.read.tables.datasets import (

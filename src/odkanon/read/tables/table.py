@@ -12,9 +12,9 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
-from odkanon.core.paths import plain
 from odkanon.core.progress import Share
 from odkanon.core.sql import quote_name, quote_names, quote_text
+from odkanon.core.system import plain
 from odkanon.errors import InputError, UnreadableFileError
 from odkanon.read.tables.shared_expressions import selection
 
