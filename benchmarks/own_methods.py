@@ -18,8 +18,7 @@ from odkanon.read.area import read_area
 from odkanon.read.od_matrix import build_od
 from odkanon.read.trips import read_trips
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
-from odkanon.study.figures import plot_tradeoff
-from odkanon.study.tradeoffs import tradeoff
+from odkanon.study.tradeoffs import plot_tradeoff, tradeoff
 
 METHODS = ("odkanon", "oigh", "atg-soft", "mondrian", "treecut", "freezones")
 

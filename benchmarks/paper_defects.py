@@ -19,10 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from odkanon.methods import anonymize
 from odkanon.methods.atg.method import solve
 from odkanon.model.assemble import release_of_cuts
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut, level_cut

@@ -70,7 +70,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "methods.test_besides_refused",
         "methods.test_besides",
     ),
-    "odkanon.model.budget": (
+    "odkanon.model.release_spec": (
         "model.test_checks",
         "model.test_rule",
         "model.test_checks",

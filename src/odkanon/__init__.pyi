@@ -26,9 +26,9 @@ from odkanon.publish.release_series import write_series as write_series
 from odkanon.publish.report.report_page import write_report as write_report
 from odkanon.quality.accuracy.accuracy import accuracy as accuracy
 from odkanon.quality.lower_bound import lower_bound as lower_bound
-from odkanon.quality.metrics import Metric as Metric
-from odkanon.quality.metrics import register_metric as register_metric
 from odkanon.quality.privacy import privacy as privacy
+from odkanon.quality.utility import Metric as Metric
+from odkanon.quality.utility import register_metric as register_metric
 from odkanon.quality.utility import utility as utility
 from odkanon.read.area import read_area as read_area
 from odkanon.read.input_spec import InputSpec as InputSpec

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, read_matrix
 from odkanon.engine.dispatch import load_table
-from odkanon.engine.duckdb.backend import DuckDb
-from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import TOO_FEW_SUPPRESSED
 from odkanon.model.flows import Totals
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED, ReleaseSpec
 from odkanon.publish.manifests import full_manifest
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table

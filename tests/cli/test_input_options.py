@@ -12,8 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 from odkanon.cli import app
-from odkanon.cli.input_options import OPTIONS
 from odkanon.cli.option_rules import CLASHES
+from odkanon.cli.request_options import OPTIONS
 from odkanon.errors import InputError
 from odkanon.sample.survey import CENTRAL_CELLS, make_survey
 from worlds.files import trips_text, write

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from odkanon.cli import progress_bars
+from odkanon.cli import console as progress_bars
 from odkanon.cli.console import Document, console
 from odkanon.core.progress import counted
 

@@ -11,7 +11,7 @@ from cli.here import run
 from cli.runner import odkanon
 from odkanon import make_survey
 from odkanon.cli.commands import every_command
-from odkanon.cli.config_file import CONFIG
+from odkanon.cli.common_options import CONFIG
 from odkanon.cli.old_names import OLD_COMMANDS, OLD_OPTIONS, translate_command, translate_options
 from odkanon.core.sql import write_csv
 from odkanon.errors import InvalidValueError

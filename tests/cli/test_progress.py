@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from odkanon import Rule
-from odkanon.cli import progress_bars
+from odkanon.cli import console as progress_bars
 from odkanon.core.progress import counted, current_progress, watched
 from odkanon.engine.duckdb.backend import DuckDb
 from odkanon.methods.method_registry import anonymize

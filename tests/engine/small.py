@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.engine.dispatch import load_table
-from odkanon.engine.duckdb.backend import DuckDb
-from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 from odkanon.model.od import Matrix
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.open_table import open_table

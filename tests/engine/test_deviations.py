@@ -13,7 +13,7 @@ from engine.test_duckdb import in_duckdb
 from odkanon import Release, Rule, UnsafeReleaseError, read_hierarchy, read_matrix, utility
 from odkanon.engine.sql import deviations
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.assignment import Deviation
+from odkanon.model.published_flows import Deviation
 
 PARTS = np.repeat(np.arange(14), [5, 1, 1, 1, 1, 6, 1, 1, 1, 4, 2, 1, 1, 1])
 """Of unequal size, so that a row with few trips for a pair can lie in one that has many for what is left of it."""

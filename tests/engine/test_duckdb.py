@@ -33,8 +33,7 @@ from engine.same import (
 from odkanon import InputError, Rule, read_hierarchy, read_matrix, read_trips
 from odkanon.attributes.spec import AttributeSpec, parse_attributes
 from odkanon.engine.dispatch import choose_engine, load_table, parse_bytes
-from odkanon.engine.duckdb.backend import DuckDb, clear_errors
-from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.duckdb.backend import DuckDb, DuckInput, clear_errors
 from odkanon.engine.sql.cell_workers import Placement, place_batch, place_batches
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.methods.method_registry import anonymize

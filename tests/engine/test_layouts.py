@@ -19,8 +19,7 @@ from engine.same import WAYS, check_same, outcome
 from odkanon import Rule, read_recipe, read_trips
 from odkanon.core.sql import write_csv
 from odkanon.engine.dispatch import load, load_table
-from odkanon.engine.duckdb.backend import DuckDb
-from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_matrix import build_od
 

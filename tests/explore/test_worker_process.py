@@ -12,7 +12,7 @@ import pytest
 
 from odkanon.errors import InputError, OdkanonError
 from odkanon.explore.worker_process import StoppedError, WorkerProcess
-from odkanon.model.budget import Budget
+from odkanon.model.release_spec import Budget
 
 
 @pytest.fixture

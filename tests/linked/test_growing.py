@@ -14,8 +14,7 @@ import pytest
 from attacks.cascades import Replay, World, every_input
 from cli.here import run
 from odkanon import InputError, InputSpec, Release, Rule, audit_releases, make_survey, read_trips
-from odkanon.linked.disjoint_periods import only_new
-from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
+from odkanon.linked.fixed_zoning import only_new, release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix

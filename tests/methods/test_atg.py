@@ -14,10 +14,10 @@ from odkanon.errors import InputError
 from odkanon.methods import anonymize
 from odkanon.methods.atg.cut import Choice, Forest
 from odkanon.methods.atg.method import even_cut, solve
-from odkanon.model.budget import TOO_FEW_SUPPRESSED, Budget, BudgetOf
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED, Budget, BudgetOf
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut

@@ -20,8 +20,8 @@ import oracle
 from odkanon import Release, Rule, read_matrix, utility
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import TOO_FEW_SUPPRESSED
 from odkanon.model.flows import Flows, record_contributions
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED
 from odkanon.release_format.public_rule import statement
 from worlds.people import Trip, crowd, write
 from worlds.records import World, budgets, cells, limits_of, table_of, worlds

@@ -17,9 +17,9 @@ from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.method import forecast, least_trips
 from odkanon.methods.cascade.roll_up import PublicationRule, roll_up, split
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import disclosed_weights
+from odkanon.model.release_spec import Budget
 from odkanon.release_format.public_rule import promise
 from worlds.cubes import cube_matrix, rolled_up, rows_by_box
 from worlds.matrices import golden_od, od_of_cells, published_rows, random_od, random_world, worlds

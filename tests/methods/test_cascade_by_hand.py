@@ -21,9 +21,9 @@ from odkanon.methods.cascade.method import (
 )
 from odkanon.methods.cascade.roll_up import PublicationRule
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.provenance import Source, Summary
+from odkanon.model.release_spec import Budget
 from worlds.matrices import od_of_cells
 from worlds.towns import four_zones, people, town
 

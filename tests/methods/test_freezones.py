@@ -17,10 +17,10 @@ from odkanon.methods.freezones.class_matrix import ZonePlan
 from odkanon.methods.freezones.method import compact, enough_at, start_zones
 from odkanon.methods.freezones.moves import can_leave, candidates, changes, may_leave, remember, sweep
 from odkanon.methods.treecut.dp import Problem
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
+from odkanon.model.release_spec import Budget, BudgetOf
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_str

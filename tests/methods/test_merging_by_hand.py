@@ -12,8 +12,8 @@ import pytest
 from odkanon import Rule, read_hierarchy
 from odkanon.core.arrays import Ints
 from odkanon.methods.merging import MergeOrder, MergePath, Path, SquarePath, alternate, bisect_first, gallop
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
+from odkanon.model.release_spec import Budget
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 TRIPS = Budget(0.1, "trips")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.engine.memory.engine import MemoryEngine
+from odkanon.engine.memory.workspace import MemoryEngine
 from odkanon.methods import anonymize
 from odkanon.methods.oigh import Levels, oigh
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.hierarchy import Cut

@@ -13,8 +13,8 @@ from odkanon import InputError, Rule, read_hierarchy, read_matrix
 from odkanon.engine.memory.workspace import presuppressed_pairs
 from odkanon.methods.merging import MergeOrder, alternate
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import Budget
 from odkanon.model.od import Matrix
+from odkanon.model.release_spec import Budget
 from odkanon.zoning.zones import zones_of_cut
 
 

@@ -14,9 +14,9 @@ from odkanon.methods import METHODS, anonymize
 from odkanon.methods.common import volume_measure
 from odkanon.methods.treecut.dp import Goal, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts
-from odkanon.model.budget import TOO_FEW_SUPPRESSED, Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED, Budget
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import utility
 from odkanon.zoning.cells import cell_to_parent, str_to_cell

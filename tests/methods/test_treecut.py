@@ -15,8 +15,8 @@ from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Floats, Goal, Objective, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import all_moves, exchange, interactions
 from odkanon.methods.treecut.method import best_cuts
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import Budget, BudgetOf
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut, level_cut

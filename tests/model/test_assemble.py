@@ -9,8 +9,7 @@ from odkanon import Release, Rule
 from odkanon.core.arrays import Bools
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.assemble import assemble, over_budget
-from odkanon.model.budget import Budget
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, ReleaseSpec
 from worlds.records import World
 from worlds.towns import BUSY, people, town
 

@@ -11,12 +11,10 @@ import pyarrow as pa
 import pytest
 
 from odkanon import Release, Rule, UnsafeReleaseError, read_matrix
-from odkanon.model.assignment import Assignment, Deviation
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Totals
 from odkanon.model.od import ODMatrix
-from odkanon.model.published_flows import Classes
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.published_flows import Assignment, Classes, Deviation
+from odkanon.model.release_spec import Budget, ReleaseSpec, Structure
 from odkanon.zoning.zones import Zones
 
 CELLS = ["8a1fb4640017fff", "8a1fb466ed0ffff", "8a1fb4674d0ffff", "8a1fb475400ffff"]

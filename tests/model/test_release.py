@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import oracle
 from odkanon import Release, Rule, UnsafeReleaseError, read_matrix, read_recipe, utility
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.assignment import Deviation
 from odkanon.model.flows import Totals
+from odkanon.model.published_flows import Deviation
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.publish.manifests import full_manifest
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds

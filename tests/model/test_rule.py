@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from odkanon import InputError, Rule, read_matrix
 from odkanon.core.weights import from_units, to_units, weight_scale, whole_total
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import Budget
 from worlds.tries import tries
 
 FROM, TO = "8a1fb4640017fff", "8a1fb466ed0ffff"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from odkanon import InputError, ODMatrix, Release, Rule, accuracy, utility
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import TOO_FEW_SUPPRESSED, satisfied_jointly
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED, satisfied_jointly
 from worlds.records import World, rules, worlds
 from worlds.towns import people, town
 from worlds.tries import tries

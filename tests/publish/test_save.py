@@ -29,7 +29,7 @@ from odkanon import (
 from odkanon.audit import audit_releases
 from odkanon.core.atomic_write import pending
 from odkanon.methods.method_registry import anonymize
-from odkanon.model.budget import Budget
+from odkanon.model.release_spec import Budget
 from odkanon.publish import save
 from odkanon.publish.manifests import public_leaves, public_quality
 from odkanon.release_format.contents import at_most_unlisted, classes_table, zones_geojson

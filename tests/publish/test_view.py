@@ -23,7 +23,7 @@ from odkanon.linked.fixed_zoning import zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish.attribute_view import save_view, view_release
 from odkanon.publish.manifests import public_manifest
-from odkanon.quality.attribute_coverage import attribute_coverage
+from odkanon.quality.utility import attribute_coverage
 from worlds.cubes import Cube, cube_matrix, random_counts
 from worlds.tries import tries
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from odkanon import InputError, Rule, read_trips
 from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.dispatch import load_table
-from odkanon.engine.duckdb.backend import DuckDb
-from odkanon.engine.duckdb.input import DuckInput
+from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release

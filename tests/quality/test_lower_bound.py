@@ -12,9 +12,8 @@ from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Goal, Problem, node_table
 from odkanon.model.assemble import release_of_cuts
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.lower_bound import bound_applies, lower_bound, release_bound
 from odkanon.quality.utility import UtilityMeasure, utility

@@ -15,7 +15,7 @@ from cli.here import run
 from odkanon import InputError, Metric, Release, Rule, compare, read_hierarchy, read_matrix, register_metric, utility
 from odkanon.core.registry import Registry
 from odkanon.methods.method_registry import anonymize
-from odkanon.quality import metrics
+from odkanon.quality import utility as metrics
 
 TREE = read_hierarchy(pa.table({"zone": ["a1", "a2", "b1", "b2"], "district": ["a", "a", "b", "b"]}))
 FLOWS = pa.table({"origin": ["a1", "a1", "b1"], "destination": ["b1", "b2", "a1"], "trips": [16, 4, 12]})

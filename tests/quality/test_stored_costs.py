@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.same import survey
 from engine.test_duckdb import in_duckdb
 from odkanon import Rule, read_matrix, read_trips
-from odkanon.model.budget import BudgetOf
+from odkanon.model.release_spec import BudgetOf
 from odkanon.quality import stored_costs as reach
 from odkanon.quality.lower_bound import lower_bound
 from odkanon.read.od_matrix import build_od

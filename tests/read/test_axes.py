@@ -18,7 +18,7 @@ from odkanon.linked.fixed_zoning import zoning_of
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish.manifests import public_manifest
 from odkanon.quality.accuracy.accuracy import accuracy
-from odkanon.quality.attribute_coverage import attribute_coverage
+from odkanon.quality.utility import attribute_coverage
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.od_matrix import build_od
 from worlds.surveys import survey

@@ -16,9 +16,9 @@ from cli.runner import odkanon as command
 from odkanon import InputError, compare, explain_release, make_survey, read_area, read_trips
 from odkanon.sample.survey import CENTRAL_CELLS
 from odkanon.study.experiment import Experiment, GridCell, find_row
-from odkanon.study.figures import draw_targets
 from odkanon.study.method_comparison import MethodComparison
 from odkanon.study.tables import PaperTable
+from odkanon.study.tradeoffs import draw_targets
 from worlds.matrices import town
 
 METHODS = ["odkanon", "oigh-no-budget"]

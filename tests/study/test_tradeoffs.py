@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from odkanon.errors import InputError
-from odkanon.study.figures import plot_tradeoff
-from odkanon.study.tradeoffs import tradeoff
+from odkanon.study.tradeoffs import plot_tradeoff, tradeoff
 from worlds.matrices import random_world, town
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Browser, Route
 
-from odkanon.explore.controls import for_controls
+from odkanon.explore.data import for_controls
 from odkanon.methods import METHODS
 from odkanon.publish.report.page_model import FORMAT, build_model
 from odkanon.publish.report.report_page import fill_template

@@ -10,11 +10,9 @@ import typer
 
 from odkanon.cli import allow_pandas
 from odkanon.cli.common_options import command
-from odkanon.cli.engine_options import EngineName, Input, command_account, parse_age_bands
-from odkanon.cli.input_options import InputOptions
 from odkanon.cli.option_rules import was_given
 from odkanon.cli.report import PageOptions
-from odkanon.cli.rule_options import RuleOptions
+from odkanon.cli.request_options import EngineName, Input, InputOptions, RuleOptions, command_account, parse_age_bands
 from odkanon.core.system import remote
 from odkanon.errors import InputError, OptionConflictError
 from odkanon.methods.method_registry import CUBE_METHOD, NOISE_METHOD, describe_methods
@@ -180,7 +178,7 @@ def anonymize(
     chosen: EngineChoice | None = None if engine is None else engine.value
     if chosen == "spark" or spark_master or any(remote(each) is not None and not is_store(each) for each in source):
         allow_pandas()
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.cli.release_summaries import show_result
     from odkanon.engine.dispatch import parse_bytes
     from odkanon.pipeline.request import Request

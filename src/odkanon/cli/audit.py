@@ -10,7 +10,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
-from odkanon.cli.input_options import InputOptions
+from odkanon.cli.request_options import InputOptions
 from odkanon.core.parsing import format_count, parse_json
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def audit(
     `odkanon audit flows.csv --k 10`
     """
     from odkanon.audit import audit_releases as run
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.core.atomic_write import write_whole
     from odkanon.release_format.targets import check_files
 

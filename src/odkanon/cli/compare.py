@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from odkanon.cli.common_options import command
-from odkanon.cli.engine_options import parse_age_bands
-from odkanon.cli.input_options import InputOptions
 from odkanon.cli.old_names import OLD_COMMAND
 from odkanon.cli.option_rules import was_given
-from odkanon.cli.rule_options import Protect
+from odkanon.cli.request_options import InputOptions, Protect, parse_age_bands
 from odkanon.errors import InputError, InvalidValueError, OptionConflictError
 
 if TYPE_CHECKING:
@@ -140,8 +138,7 @@ def _compare_methods(
     """Compare methods by protected group and segment; print a ranking and write the tables of the paper."""
     import json
 
-    from odkanon.cli.console import console
-    from odkanon.cli.progress_bars import runs, stages
+    from odkanon.cli.console import console, runs, stages
     from odkanon.cli.summaries import show_ranking
     from odkanon.study.method_comparison import make_experiment, run_experiment
 
@@ -181,13 +178,11 @@ def _compare_thresholds(
     """Plot utility against k and budget by method, with the lowest G that any zones of the hierarchy can reach."""
     import pyarrow as pa
 
-    from odkanon.cli.console import console
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import console, stages
     from odkanon.core.atomic_write import check_new, whole_file
     from odkanon.core.sql import write_csv
     from odkanon.read.od_table import spec_to_matrix
-    from odkanon.study.figures import check_plotting, plot_tradeoff
-    from odkanon.study.tradeoffs import tradeoff
+    from odkanon.study.tradeoffs import check_plotting, plot_tradeoff, tradeoff
 
     check_plotting()
     table = output.with_suffix(".csv")

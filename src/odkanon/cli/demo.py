@@ -26,8 +26,7 @@ def demo(
     import numpy as np
     import pyarrow as pa
 
-    from odkanon.cli.console import console
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import console, stages
     from odkanon.cli.summaries import show_input, show_privacy, show_published, show_utility, summarize_accuracy
     from odkanon.methods import anonymize
     from odkanon.model.rule import Rule

@@ -11,7 +11,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
-from odkanon.cli.input_options import InputOptions
+from odkanon.cli.request_options import InputOptions
 from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, UnreadableFileError
 
@@ -71,7 +71,7 @@ def evidence(
     if release is None or not trips or output is None:
         raise InputError("evidence needs a release, --trips FILE and -o OUT; or --queue FOLDER with the releases in it")
 
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.core.atomic_write import write_whole
     from odkanon.evidence.gather import gather_evidence
     from odkanon.evidence.sheet_page import page
@@ -101,7 +101,7 @@ def evidence(
 
 def _show_queue(folder: Path, release: Path | None, policy: Path | None, seconds: float) -> None:
     """Write the sheets and the queue of a folder, and print it."""
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.evidence.review_queue import QUEUE, review_queue
 
     if release is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from odkanon.cli.common_options import command
-from odkanon.cli.input_options import InputOptions
+from odkanon.cli.request_options import InputOptions
 from odkanon.errors import InputError
 
 
@@ -37,8 +37,7 @@ def explain(
     --------
     `odkanon explain release --trips survey.parquet -o lost.html`
     """
-    from odkanon.cli.console import console
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import console, stages
     from odkanon.core.atomic_write import whole_file, write_whole
     from odkanon.core.sql import write_csv
     from odkanon.release_format.names import guard_text

@@ -10,8 +10,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
-from odkanon.cli.engine_options import Input
-from odkanon.cli.input_options import InputOptions
+from odkanon.cli.request_options import Input, InputOptions
 
 
 @command(
@@ -35,7 +34,7 @@ def explore(
     --------
     `odkanon explore trips.csv`
     """
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.explore import ExploreServer, Session, open_in_browser, read_explorer_data
 
     reading = how(source)

@@ -9,8 +9,7 @@ from typing import Any
 
 import typer
 
-from odkanon.cli.input_options import OPTIONS
-from odkanon.cli.rule_options import THRESHOLDS
+from odkanon.cli.request_options import OPTIONS, THRESHOLDS
 from odkanon.errors import OptionConflictError
 
 log = logging.getLogger(__name__)

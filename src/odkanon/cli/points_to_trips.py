@@ -10,7 +10,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
-from odkanon.cli.input_options import column_mapping
+from odkanon.cli.request_options import column_mapping
 from odkanon.cli.rerun import run_command
 from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
@@ -91,7 +91,7 @@ def trips(
 
 def _write_trips(points: Path, output: Path, rule: TripRule, columns: dict[str, str], *, force: bool) -> PointsAccount:
     """Write the trips of a file or folder of points."""
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.read.points.fixes import open_fixes
     from odkanon.read.points.segmentation import check_output, write_trips
 
@@ -103,7 +103,7 @@ def _write_trips(points: Path, output: Path, rule: TripRule, columns: dict[str, 
 
 def _write_survey(folder: Path, output: Path, rule: TripRule, _: object, *, force: bool) -> PointsAccount:
     """Write the trips of the NetMob25 survey, and print which of its persons have points."""
-    from odkanon.cli.progress_bars import stages
+    from odkanon.cli.console import stages
     from odkanon.read.points.netmob25_files import write_survey_trips
 
     with stages() as stage:

@@ -137,7 +137,7 @@ def show_linked(linked: LinkedReleases, *, metrics: bool = False) -> None:
 
 def show_coverage(release: Release, *, metrics: bool) -> None:
     """Print the share of trips for which each attribute is published."""
-    from odkanon.quality.attribute_coverage import attribute_coverage
+    from odkanon.quality.utility import attribute_coverage
 
     shares = []
     for found in attribute_coverage(release):

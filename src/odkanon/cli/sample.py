@@ -41,7 +41,7 @@ def sample(
     from odkanon.sample.survey import make_survey
 
     if trips is not None:
-        from odkanon.cli.progress_bars import stages
+        from odkanon.cli.console import stages
         from odkanon.sample.crowd import write_crowd
 
         with stages() as stage:

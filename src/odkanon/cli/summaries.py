@@ -187,7 +187,7 @@ def _right(place: FlowAccuracy) -> str:
 
 def show_ranking(comparison: MethodComparison, target: str) -> None:
     """Print the methods of a comparison by descending accuracy, and the best one for each use."""
-    from odkanon.quality.metrics import extra_metrics
+    from odkanon.quality.utility import extra_metrics
     from odkanon.study.experiment import find_row
     from odkanon.study.tables import format_target
 

@@ -168,8 +168,7 @@ def load(
         from odkanon.engine.spark.input import open_spark_input
 
         return load_table(open_spark_input(reading, master=spark_master), reading, attributes)
-    from odkanon.engine.duckdb.backend import DuckDb
-    from odkanon.engine.duckdb.input import DuckInput
+    from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 
     return load_table(DuckInput(reading.open(), DuckDb(memory_limit=memory_limit)), reading, attributes)
 

@@ -15,11 +15,10 @@ from typing import Protocol
 
 from odkanon.core.arrays import Ints
 from odkanon.engine.node_flows import NestedRows, NodeFlows
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import Axis
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 

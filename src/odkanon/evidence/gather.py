@@ -15,8 +15,7 @@ from odkanon.errors import InvalidValueError
 from odkanon.evidence.attack import Attack, AttackRun, AttackTimer, does_not_apply
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.attacks.person_attacks import membership
-from odkanon.evidence.attacks.row_composition import dominance
+from odkanon.evidence.attacks.person_attacks import dominance, membership
 from odkanon.evidence.noise_comparison import compare_with_noise
 from odkanon.evidence.policy import read_policy, review_release
 from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy, with_verdict

@@ -11,8 +11,7 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from odkanon.errors import InvalidValueError, RefusedError, TargetExistsError
-from odkanon.explore.controls import ExploreRequest
-from odkanon.explore.data import EVERYONE, ExplorerData
+from odkanon.explore.data import EVERYONE, ExplorerData, ExploreRequest
 from odkanon.explore.worker_process import StoppedError, WorkerProcess
 from odkanon.methods import anonymize
 from odkanon.model.measures import MEASURES

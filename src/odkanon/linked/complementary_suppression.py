@@ -37,9 +37,9 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints, number_groups
 from odkanon.linked.feasibility_intervals import Table, narrow_cell, rectangle
-from odkanon.model.budget import satisfied_jointly, smallest_class
 from odkanon.model.flows import Flows
 from odkanon.model.measures import DISTINCT
+from odkanon.model.release_spec import satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 
 Matrix = npt.NDArray[np.float64]

@@ -1,9 +1,9 @@
-"""The same zones again: an earlier release's zoning, laid over new data."""
+"""Releases beside an earlier one: on its zones, or of the trips since then."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from odkanon.model.od import AXES, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.model.rule import Rule
+from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import (
     WORLD,
@@ -249,3 +250,52 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     if len(release.classes):
         return release
     return Release.empty(od, spec, f"no flow between the given zones meets {rule}")
+
+
+_CLOCK = ("timezone", "time_format")
+
+
+def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> InputSpec:
+    """Return the description of an input that has grown, of the trips after an earlier release only.
+
+    A new release of all trips so far, beside an earlier one, could be subtracted from it: a flow of 40 that was 38
+    discloses two people. Releases of disjoint trips disclose nothing jointly that they do not disclose singly: the
+    inputs that fit both are all combinations of one that fits the first and one that fits the second. This holds for
+    every method, and on the public zones of the earlier release. Late trips of a published period are left out.
+
+    * ``reading``: the whole input.
+    * ``earlier``: what the recipe of the earlier release states about its input.
+    * ``name``: what to call that release.
+
+    Raises `InputError` if the earlier release does not state where it ends, or by which clock; or nothing lies after
+    it.
+
+    Examples
+    --------
+    >>> only_new(InputSpec("trips.csv"), {"since": "2024-01-01", "until": "2024-02-01"}, "january").since
+    '2024-02-01'
+    """
+    until = earlier.get("until")
+    if until is None:
+        raise InputError(
+            f"{name} has no end date, so the trips since then cannot be identified; make it again "
+            "with one, or select the new trips yourself",
+            option="until DAY",
+        )
+    for option in _CLOCK:
+        if earlier.get(option) != getattr(reading, option):
+            what = option.replace("_", " ")
+            raise InputError(
+                f"the times of {name} were read with another {what}, so its days may begin at another moment; read "
+                "them in the same way",
+                option=what.replace(" ", "-"),
+            )
+    if _start_column(earlier.get("columns")) != _start_column(reading.columns):
+        raise InputError(f"{name} took another column for the start of a trip; take the same", option="column")
+    return replace(reading, since=until)
+
+
+def _start_column(columns: Mapping[str, str] | None) -> str | None:
+    """Return which column was named as the start of a trip, whichever way round."""
+    turned = {theirs: ours for ours, theirs in (columns or {}).items()}
+    return (columns or {}).get("start_time", turned.get("start_time"))

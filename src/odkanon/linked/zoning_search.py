@@ -17,10 +17,9 @@ from odkanon.linked.fixed_zoning import Zoning, lay_over, zoning_of
 from odkanon.linked.suppression_pattern import Plan, count_values, find_rare, make_plan
 from odkanon.methods import anonymize
 from odkanon.model.assemble import assemble
-from odkanon.model.budget import satisfied_jointly
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import ReleaseSpec, satisfied_jointly
 from odkanon.model.rule import Rule
 
 STEPS_PER_DOUBLING = 4

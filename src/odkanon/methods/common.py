@@ -11,8 +11,8 @@ from odkanon.errors import InputError, nearest
 from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
-from odkanon.zoning.joint_tree import join_trees
 from odkanon.zoning.substeps import fine_hierarchy
+from odkanon.zoning.zones import join_trees
 
 Steps = Literal["plain", "fine"]
 

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
 from odkanon.engine.protocols import Engine
-from odkanon.model.budget import Budget
 from odkanon.model.od import AXES
+from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
-from odkanon.zoning.joint_tree import JointTree, join_trees
+from odkanon.zoning.zones import JointTree, join_trees
 
 _GALLOP = 4.0
 """How many times more classes the next probe may have while none has failed."""

@@ -18,12 +18,11 @@ from odkanon.errors import InputError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.model.assemble import over_budget
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 
 Suppress = Literal["before", "after"]

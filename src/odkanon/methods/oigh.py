@@ -21,10 +21,9 @@ from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.protocols import Engine
 from odkanon.methods.common import Volume, level_number, of_one_height, reaching, sized_total, volume_measure
 from odkanon.methods.odkanon import refusal
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import level_cut
 

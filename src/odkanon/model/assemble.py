@@ -8,13 +8,19 @@ from math import ceil
 import numpy as np
 
 from odkanon.core.arrays import Bools, Codes
-from odkanon.model.assignment import Assignment
-from odkanon.model.budget import TOO_FEW_SUPPRESSED, Budget, Spendable, satisfied_jointly, smallest_class
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
-from odkanon.model.published_flows import published_classes
+from odkanon.model.published_flows import Assignment, published_classes
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.release_spec import (
+    TOO_FEW_SUPPRESSED,
+    Budget,
+    ReleaseSpec,
+    Spendable,
+    Structure,
+    satisfied_jointly,
+    smallest_class,
+)
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import Zones, zones_of_cut

@@ -203,7 +203,7 @@ class ODMatrix(MeasureColumns):
     def _repr_html_(self) -> str:
         from odkanon.pipeline import shorthands
 
-        return shorthands.matrix_html(self)
+        return shorthands.od_html(self)
 
 
 def od_matrix(

@@ -15,15 +15,13 @@ import pyarrow as pa
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.core.parsing import check_result
 from odkanon.errors import InputError, UnsafeReleaseError
-from odkanon.model.assignment import Assignment, Deviation
 from odkanon.model.axes import Subject
-from odkanon.model.budget import Budget, BudgetOf, satisfied_jointly
 from odkanon.model.flows import Totals
 from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import Axis, Matrix, ODMatrix
 from odkanon.model.provenance import Summary
-from odkanon.model.published_flows import Classes
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.published_flows import Assignment, Classes, Deviation
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec, Structure, satisfied_jointly
 from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
@@ -427,15 +425,15 @@ class Release(Frozen):
         return shorthands.view(self, where)
 
     def map(self, *, height: int = 800) -> NotebookMap:
-        """Show the release as a page inside a notebook; see `odkanon.publish.notebook.release_map`."""
+        """Show the release as a page inside a notebook; see `odkanon.pipeline.shorthands.release_map`."""
         from odkanon.pipeline import shorthands
 
-        return shorthands.show_map(self, height)
+        return shorthands.release_map(self, height=height)
 
     def _repr_html_(self) -> str:
         from odkanon.pipeline import shorthands
 
-        return shorthands.html(self)
+        return shorthands.release_html(self)
 
     def __repr__(self) -> str:
         if self.refusal:

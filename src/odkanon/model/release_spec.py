@@ -1,14 +1,95 @@
-"""What is asked of a release, and how its classes may lie to each other."""
+"""What is asked of a release: its rule, method, structure, and how much of the input may be suppressed.
+
+Complementary suppression of the residual: whoever knows how many trips there are in all, and adds up what is published,
+knows the total of what is not. That group is empty, or meets the rule like any other; if it does neither, the smallest
+class goes with it. One is enough for thresholds, as it meets them by itself; what one person has most of may take more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from fractions import Fraction
+from math import floor
+from typing import Any, Literal, Protocol, get_args
 
-from odkanon.model.budget import Budget
-from odkanon.model.rule import Rule
+import numpy as np
+
+from odkanon.core.arrays import Bools
+from odkanon.core.parsing import check_share
+from odkanon.errors import InvalidValueError
+from odkanon.model.flows import Flows
+from odkanon.model.rule import Counted, Rule
+
+BudgetOf = Literal["rows", "trips"]
+
+
+class Spendable(Protocol):
+    """Anything that takes up budget: flows, or the totals of some."""
+
+    @property
+    def pairs(self) -> Any: ...  # noqa: D102
+    @property
+    def trips(self) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A share of the input that may be suppressed.
+
+    * ``share``: in [0, 1). Read as the decimal number it is written as, so that 29 % of 100 is 29.
+    * ``of``: share of OD pairs (as in the paper) or of trips (what "10 % of the data" means to most people).
+    """
+
+    share: float
+    of: BudgetOf
+
+    def __post_init__(self) -> None:
+        check_share("the budget", self.share)
+        if self.of not in get_args(BudgetOf):
+            raise InvalidValueError.expected("budget_of", " or ".join(get_args(BudgetOf)), self.of)
+
+    def allowance(self, flows: Spendable) -> int:
+        """Return how many rows or trips of these flows may go."""
+        return floor(self.mass(flows) * Fraction(str(self.share)))
+
+    def mass(self, flows: Spendable, which: Bools | None = None) -> int:
+        """Return the rows or trips of (some of) these flows."""
+        values = self.cost(flows)
+        return int(np.sum(values if which is None else values[which]))
+
+    @property
+    def column(self) -> str:
+        """What is counted of a flow: rows of the input are OD pairs."""
+        return cost_column(self.of)
+
+    def cost(self, flows: Spendable) -> Any:
+        """Return what each of these flows takes of the budget where it is suppressed."""
+        return getattr(flows, self.column)
+
+
+def cost_column(of: BudgetOf) -> str:
+    """Return what is counted of a flow where the budget is a share of this."""
+    return "pairs" if of == "rows" else "trips"
+
+
+TOO_FEW_SUPPRESSED = (
+    "what is below the rule is too little to be left out unseen, and if the smallest flow went with it, nothing would "
+    "be left; allow nothing to be suppressed (a budget of 0), or bring more data"
+)
+
+
+def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
+    """Return whether some flows are none at all, or meet a rule as one group."""
+    nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
+    merged, _ = flows.only(rule.required_measures).take(which).merge(nowhere, nowhere)
+    return bool(rule.satisfied(merged).all())
+
+
+def smallest_class(classes: Counted, rule: Rule) -> int:
+    """Return the number of the class with least of what the rule counts first; of equal ones, the first."""
+    return int(np.argmin(getattr(classes, rule.main_measure)))
 
 
 class Structure(StrEnum):

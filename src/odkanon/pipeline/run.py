@@ -97,7 +97,7 @@ def publish(
 
 def only_new(request: Request) -> InputSpec | Matrix:
     """Return the input of a request, restricted to trips after the earlier release that it names."""
-    from odkanon.linked.disjoint_periods import only_new as restrict
+    from odkanon.linked.fixed_zoning import only_new as restrict
     from odkanon.release_format.recipe import read_recipe_file
 
     if request.after is None:

@@ -22,11 +22,11 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.core.parsing import check_result
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
-from odkanon.model.budget import Budget, BudgetOf, cost_column
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
+from odkanon.model.release_spec import Budget, BudgetOf, cost_column
 from odkanon.model.rule import Rule
 from odkanon.quality.minimal_cost import CostDistribution, Floats, climb_matrix, distinct_levels, minimal_costs
 from odkanon.quality.stored_costs import stored_minimal_costs

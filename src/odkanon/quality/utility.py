@@ -1,19 +1,25 @@
-"""Utility of a release: C_DM, C_AVG, G and E, with one definition for all methods."""
+"""Utility of a release: C_DM, C_AVG, G and E, attribute coverage, and the metrics that other packages register."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from odkanon.core.arrays import Ints
+from odkanon.attributes.hierarchies import AttributeAxis
+from odkanon.attributes.spec import ANY
+from odkanon.core.arrays import Bools, Ints
 from odkanon.core.parsing import check_result
+from odkanon.core.registry import Registry
 from odkanon.core.weights import from_units
-from odkanon.errors import InputError
-from odkanon.model.assignment import deviation, even_share
+from odkanon.errors import InputError, InvalidValueError, RefusedError
+from odkanon.model.measures import ADDITIVE
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
+from odkanon.model.published_flows import deviation, even_share
 from odkanon.model.release import Release
 
 UtilityMeasure = Literal["trips", "weight"]
@@ -119,3 +125,136 @@ def _reconstruction_loss(
     excess = from_units(found.above, unit) - from_units(found.inside - found.above, unit)
     off = excess + (leaf_pairs - 2 * found.above_pairs) * spread
     return float(off.sum()) + float(from_units(found.outside, unit))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Coverage of some attributes, as shares of the trips of the input.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        The names of the attributes.
+    full : float
+        Share of trips in rows with the value of every attribute.
+    part : float
+        Share of trips in rows with the value of every attribute or a group of values that contains it.
+    """
+
+    axes: tuple[str, ...]
+    full: float
+    part: float
+
+
+def attribute_coverage(release: Release) -> list[Coverage]:
+    """Return the coverage of each attribute of a cube and, if there are several, of all combined.
+
+    Examples
+    --------
+    >>> from odkanon import Rule, anonymize, make_survey, read_trips
+    >>> from odkanon.quality.utility import attribute_coverage
+    >>> from odkanon.read.od_matrix import build_od
+    >>> cube = build_od(read_trips(make_survey()), by=["sex"], resolution=8)
+    >>> [sex] = attribute_coverage(anonymize(cube, Rule(trips=10), method="cascade", drop_order="place,sex"))
+    >>> sex.axes, sex.full > 0.99
+    (('sex',), True)
+    """
+    if release.refusal:
+        raise RefusedError.nothing_publishable(release.refusal)
+    if release.matrix is None or not release.matrix.axes:
+        raise InputError("the release has no attributes; publish a cube by one")
+    axes = release.matrix.axes
+    found = [_coverage(release, [axis]) for axis in axes]
+    return found if len(axes) == 1 else [*found, _coverage(release, axes)]
+
+
+def _coverage(release: Release, axes: Sequence[AttributeAxis]) -> Coverage:
+    full = np.ones(len(release.classes), dtype=bool)
+    part = full.copy()
+    for axis in axes:
+        labels = release.classes.attributes[axis.name]
+        part &= labels != ANY
+        full &= (labels != ANY) & np.isin(labels, axis.public.leaves)
+    return Coverage(tuple(axis.name for axis in axes), _share(release, full), _share(release, part))
+
+
+def _share(release: Release, rows: Bools) -> float:
+    return int(release.classes.trips[rows].sum()) / max(release.input.trips, 1)
+
+
+MetricFunction = Callable[[ODMatrix | Summary, Release, UtilityMeasure], float | None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of releases.
+
+    Attributes
+    ----------
+    name : str
+        Its column in tables of numbers: lower case letters, digits and underscores.
+    title : str
+        Its heading in tables for readers.
+    function : callable
+        ``(input, release, measure) -> float | None``, where None stands for a release that it cannot evaluate.
+    needs_pairs : bool
+        Whether ``input`` must be the matrix with its OD pairs in memory; by default it is the summary of the input.
+    measures : tuple of str
+        The measures that it is defined for.
+    """
+
+    name: str
+    title: str
+    function: MetricFunction
+    needs_pairs: bool = False
+    measures: tuple[str, ...] = ADDITIVE
+
+    def evaluate(self, release: Release, measure: UtilityMeasure) -> float | None:
+        """Return the metric of a release; None if it is not defined for the measure, or nothing is published."""
+        if measure not in self.measures or release.refusal is not None:
+            return None
+        return self.function(release.od if self.needs_pairs else release.input, release, measure)
+
+
+def _utility_metric(name: str, title: str) -> Metric:
+    return Metric(name, title, lambda od, release, measure: getattr(utility(od, release, measure=measure), name))
+
+
+def _check(metric: Metric) -> None:
+    if not isinstance(metric, Metric):
+        raise InvalidValueError.expected("a metric", "an odkanon.Metric", metric)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", metric.name):
+        raise InvalidValueError.expected("the name of a metric", "lower case letters, digits and _", metric.name)
+
+
+BUILTIN = tuple(
+    _utility_metric(name, title) for name, title in (("c_dm", "C_DM"), ("c_avg", "C_AVG"), ("g", "G"), ("e", "E"))
+)
+METRICS: Registry[Metric] = Registry("metric", BUILTIN, check=_check)
+
+
+def register_metric(metric: Metric) -> Metric:
+    """Add a metric to the tables of `odkanon compare`, and return it.
+
+    A package that declares its metric as an entry point of the group ``odkanon.metrics`` need not call this.
+
+    Examples
+    --------
+    >>> from odkanon import Metric, register_metric
+    >>> zones = Metric("zones", "Zones", lambda od, release, measure: len(release.origins))
+    >>> register_metric(zones).title
+    'Zones'
+    >>> METRICS.unregister("zones")
+    """
+    return METRICS.register(metric)
+
+
+def extra_metrics() -> list[Metric]:
+    """Return the registered metrics, without our own."""
+    own = {metric.name for metric in BUILTIN}
+    return [metric for name, metric in METRICS.items() if name not in own]
+
+
+def evaluate_extra_metrics(release: Release, measure: UtilityMeasure) -> dict[str, float | None]:
+    """Return the registered metrics of a release by name, without our own."""
+    return {metric.name: metric.evaluate(release, measure) for metric in extra_metrics()}

@@ -228,7 +228,7 @@ def at_most_unlisted(release: Release) -> int | None:
 
     Under a budget of a share b of the trips it is ``b / (1 - b)`` times the published trips. A budget of OD pairs does
     not bound trips, unless it is zero. Complementary suppression may go beyond the budget by the smallest flow (see
-    `odkanon.model.budget`). Whether it did must not be disclosed, so the smallest published flow always
+    `odkanon.model.release_spec`). Whether it did must not be disclosed, so the smallest published flow always
     counts: the suppressed one had no more trips, unless the rule orders flows by another measure.
     """
     if release.unlisted is not None or release.budget is None:

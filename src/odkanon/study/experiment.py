@@ -13,15 +13,14 @@ from typing import Any, get_args
 from odkanon.attributes.spec import AGE_BANDS, MISSING
 from odkanon.errors import InputError, OdkanonError, UnknownNameError
 from odkanon.methods.method_registry import METHODS, anonymize, counting_methods, require_counts
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
+from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
 from odkanon.quality.accuracy.accuracy import accuracy
 from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
-from odkanon.quality.metrics import evaluate_extra_metrics
 from odkanon.quality.privacy import steward_privacy
-from odkanon.quality.utility import UtilityMeasure, utility
+from odkanon.quality.utility import UtilityMeasure, evaluate_extra_metrics, utility
 from odkanon.read.area import Area
 from odkanon.read.od_matrix import build_od, make_dimensions
 from odkanon.read.trips import Trips

@@ -18,10 +18,10 @@ from odkanon.core.registry import import_extra
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import METHODS, Method
-from odkanon.model.budget import Budget
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import Budget
 from odkanon.pipeline.one_call import PROTECTED
-from odkanon.quality.metrics import extra_metrics
+from odkanon.quality.utility import extra_metrics
 from odkanon.read.attribute_values import source_columns
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_table import spec_to_matrix
@@ -36,9 +36,9 @@ from odkanon.study.experiment import (
     find_row,
     read_outcomes,
 )
-from odkanon.study.figures import draw_targets
 from odkanon.study.sources import ReadingOptions, check_unread, input_spec
 from odkanon.study.tables import PaperTable, long_table, paper_tables, targets_of
+from odkanon.study.tradeoffs import draw_targets
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int, str], None]]]
 """Given the number of runs, a context with a function to call with the number done and the next run."""

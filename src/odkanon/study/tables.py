@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from odkanon.quality.metrics import extra_metrics
+from odkanon.quality.utility import extra_metrics
 from odkanon.read.area import Area
 from odkanon.read.trips import Trips
 from odkanon.study.experiment import TARGETS, WHOLE, Experiment, Outcome, find_row

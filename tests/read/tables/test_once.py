@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odkanon.read.tables.shared_expressions import selection
+from odkanon.read.tables.table import selection
 from worlds.tries import tries
 
 X = 'TRY_CAST("x" AS DOUBLE)'

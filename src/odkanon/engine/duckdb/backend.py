@@ -1,4 +1,4 @@
-"""A DuckDB database in a scratch folder."""
+"""A DuckDB database in a scratch folder, and tables that it can scan as inputs of the SQL engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,10 +20,13 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.atomic_write import Claim
 from odkanon.core.progress import watched
+from odkanon.core.sql import quote_text
 from odkanon.core.system import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name, store_query
+from odkanon.engine.sql.cell_workers import Placement, place_batch, place_batches, worker_count
+from odkanon.engine.sql.row_checks import Statement, TableInput
 from odkanon.errors import InputError, UnreadableFileError, is_disk_full
-from odkanon.read.tables.table import measure_progress, share_of
+from odkanon.read.tables.table import SourceTable, measure_progress, share_of
 
 _DISK_FULL = (
     "there is no disk space left for intermediate results; free some, or set the environment variable TMPDIR to a "
@@ -190,3 +194,57 @@ def clear_errors(limit: int, source: str | None = None) -> Iterator[None]:
         if isinstance(error, duckdb.IOException | OSError):
             raise InputError(f"reading or writing failed: {str(error).strip().splitlines()[0]}") from None
         raise
+
+
+_BATCH = 500_000
+"""Rows per batch when coordinates are converted to cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class DuckInput(TableInput):
+    """A table that DuckDB can scan."""
+
+    table: SourceTable
+    backend: DuckDb
+
+    def __post_init__(self) -> None:
+        with clear_errors(self.backend.limit):
+            # By default it would spill into the working directory.
+            self.table.connection.execute(f"SET temp_directory = {quote_text(str(self.backend.scratch / 'read'))}")
+            self.table.connection.execute(f"SET memory_limit = '{self.backend.limit * 2 // 10 // 2**20}MiB'")
+
+    def example(self, condition: str, columns: Sequence[str]) -> str:
+        """Return the first row that meets a condition, for a message; empty if there is none."""
+        with self._reading():
+            return self.table.example(condition, columns)
+
+    def query(self, values: Mapping[str, str], statement: Statement, **tables: pa.Table) -> pa.Table:
+        """Return the result of a statement on some values, with further small tables available by name."""
+        with self._reading():
+            for name, table in tables.items():
+                self.table.connection.register(name, table)
+            return self.table.connection.sql(statement(f"({self.table.select(values)})")).to_arrow_table()
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return clear_errors(self.backend.limit, self.name)
+
+    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
+        """Store some values of all ``rows`` rows, with places instead of coordinates."""
+        degrees = placement.degrees
+        # DuckDB pulls batches from its own threads, in which pyproj fails or crashes the process.
+        with self._reading(), ThreadPoolExecutor(1) as ours:
+            reader = self.table.connection.sql(self.table.select(values)).to_arrow_reader(_BATCH)
+            read = reader if degrees is None else (ours.submit(degrees, batch).result() for batch in reader)
+            batches = place_batches(read, placement, worker_count(rows))
+            sample = place_batch(pa.RecordBatch.from_pylist([], schema=reader.schema), placement)
+            return self.backend.insert(sample.schema, batches)
+
+    def keep(self, values: Mapping[str, str]) -> StoredTable:
+        """Store some values as they are."""
+        with self._reading():
+            reader = self.table.connection.sql(self.table.select(values)).to_arrow_reader(_BATCH)
+            return self.backend.insert(reader.schema, reader)
+
+    def unreadable_lines(self) -> int:
+        """Return the number of lines of a text file that could not be split into columns, once it has been read."""
+        return self.table.unreadable_lines()

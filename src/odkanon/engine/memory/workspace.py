@@ -4,25 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from odkanon.core.arrays import Bools
+from odkanon.core.arrays import Bools, Ints
 from odkanon.core.parsing import check_not_negative
-from odkanon.engine.memory.engine import MemoryEngine
 from odkanon.engine.memory.residual import MemoryResidual
 from odkanon.engine.node_flows import NestedRows
 from odkanon.engine.protocols import Engine
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.assemble import release_of_cuts
-from odkanon.model.assignment import Assignment
-from odkanon.model.budget import Budget
-from odkanon.model.flows import Totals
-from odkanon.model.od import ODMatrix
+from odkanon.model.flows import Flows, Totals
+from odkanon.model.od import Axis, ODMatrix
+from odkanon.model.published_flows import Assignment
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.release_spec import Budget, ReleaseSpec, Structure
 from odkanon.model.rule import Rule
-from odkanon.zoning.hierarchy import Cut, level_cut
+from odkanon.zoning.hierarchy import Cut, Hierarchy, level_cut
+
+
+class Marginals(Protocol):
+    """Anything with hierarchies and the masses of their nodes: a matrix, or another engine."""
+
+    def tree(self, axis: Axis) -> Hierarchy: ...  # noqa: D102
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryEngine:
+    """Answers from flows in memory."""
+
+    marginals: Marginals
+    """The hierarchies and the masses of their nodes."""
+    flows: Flows
+    """The OD pairs, or the classes of a pair of cuts."""
+    origin_leaf: Ints
+    destination_leaf: Ints
+    """For each place of ``flows``, one leaf inside it."""
+
+    @classmethod
+    def from_matrix(cls, od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:
+        """Return an engine over all pairs of a matrix that counts trips and the given measures."""
+        leaves = (np.arange(len(tree.leaves)) for tree in (od.origins, od.destinations))
+        return cls(od, od.flows.only(measures), *leaves)
+
+    def tree(self, axis: Axis) -> Hierarchy:
+        """Return the hierarchy over the leaves of an axis."""
+        return self.marginals.tree(axis)
+
+    def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
+        """Return the mass of every node of an axis, by level."""
+        return self.marginals.node_masses(axis, measure)
+
+    def coarsen(self, origins: Cut, destinations: Cut) -> MemoryEngine:
+        """Return the engine over the classes of two cuts."""
+        origin_zone = origins.zone_of_leaf[self.origin_leaf]
+        destination_zone = destinations.zone_of_leaf[self.destination_leaf]
+        merged, _ = self.flows.merge(origin_zone[self.flows.origin], destination_zone[self.flows.destination])
+        return MemoryEngine(self.marginals, merged, origins.starts, destinations.starts)
+
+    def satisfying_flows(self, rule: Rule) -> Flows:
+        """Return the classes that meet a rule."""
+        return self.flows.take(rule.satisfied_jointly(self.flows))
+
+    @property
+    def counted_measures(self) -> frozenset[str]:
+        """The measures whose contributors the flows count."""
+        return frozenset(self.flows.contributions)
+
+    def totals_below(self, rule: Rule) -> Totals:
+        """Return the total of the classes that do not meet the rule."""
+        return self.flows.totals(~rule.satisfied_jointly(self.flows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, upload_co
 from odkanon.engine.sql.engine import sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import UnsafeReleaseError
-from odkanon.model.assignment import Deviation, deviation, even_share
 from odkanon.model.od import AXES
-from odkanon.model.published_flows import Classes
+from odkanon.model.published_flows import Classes, Deviation, deviation, even_share
 
 
 def compare_pairs(

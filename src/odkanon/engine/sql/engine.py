@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.core.arrays import Ints, sort_keys
-from odkanon.engine.memory.engine import MemoryEngine
+from odkanon.engine.memory.workspace import MemoryEngine
 from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import Backend, Relation, StoredTable, store_query, upload_columns
 from odkanon.errors import InputError

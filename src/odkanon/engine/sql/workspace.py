@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from odkanon.core.arrays import Codes
-from odkanon.engine.memory.engine import MemoryEngine
-from odkanon.engine.memory.workspace import check_levels
+from odkanon.engine.memory.workspace import MemoryEngine, check_levels
 from odkanon.engine.node_flows import NestedRows
 from odkanon.engine.protocols import Engine, Residual
 from odkanon.engine.sql.backend import Relation, StoredTable, store_query, upload_columns
@@ -17,14 +16,12 @@ from odkanon.engine.sql.deviations import compare_pairs, nested_deviations
 from odkanon.engine.sql.engine import SqlEngine, TableAxis, join_maps, query_totals
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.assemble import add_companion
-from odkanon.model.assignment import Deviation
-from odkanon.model.budget import TOO_FEW_SUPPRESSED, Budget
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import ADDITIVE, DISTINCT
 from odkanon.model.od import AXES
-from odkanon.model.published_flows import Classes, published_classes
+from odkanon.model.published_flows import Classes, Deviation, published_classes
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.release_spec import TOO_FEW_SUPPRESSED, Budget, ReleaseSpec, Structure
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Cut, level_cut
 from odkanon.zoning.zones import Zones, zones_of_cut

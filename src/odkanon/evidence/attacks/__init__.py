@@ -9,9 +9,8 @@ from odkanon.errors import InvalidValueError
 from odkanon.evidence.attack import Attack, Question
 from odkanon.evidence.attacks.borders import BORDERS
 from odkanon.evidence.attacks.group_intervals import INTERVALS
-from odkanon.evidence.attacks.person_attacks import MEMBERSHIP, UNIQUENESS
+from odkanon.evidence.attacks.person_attacks import DOMINANCE, HOMOGENEITY, MEMBERSHIP, UNIQUENESS
 from odkanon.evidence.attacks.replay import REPLAY
-from odkanon.evidence.attacks.row_composition import DOMINANCE, HOMOGENEITY
 from odkanon.evidence.attacks.sums_and_differences import COMPLEMENT, DIFFERENCING
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.methods.common import Volume, volume_measure
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
 from odkanon.model.od import ODMatrix
+from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Cut

@@ -24,10 +24,9 @@ from odkanon.core.parsing import check_positive
 from odkanon.methods.atg.cut import Choice, Forest, Masses, cheapest_within
 from odkanon.methods.odkanon import refusal
 from odkanon.model.assemble import assemble
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec, Structure
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec, Structure
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at

@@ -29,14 +29,13 @@ from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder, in_turns, order_of, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.flows import Totals
 from odkanon.model.measures import BY_CONTRIBUTOR, DISTINCT
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import disclosed_weights
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
 

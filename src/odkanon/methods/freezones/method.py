@@ -31,10 +31,9 @@ from odkanon.methods.treecut.dp import PRICE, PUBLISHED, Problem, totals_of
 from odkanon.methods.treecut.method import best_cuts, check_effort, release_of_first
 from odkanon.methods.treecut.search import Cuts
 from odkanon.model.assemble import assemble
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import AXES, Axis, ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.cells import Cells, cell_to_parent, cell_to_resolution, cell_to_str

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
-from odkanon.model.budget import Budget
 from odkanon.model.flows import Flows
 from odkanon.model.od import AXES, Axis, ODMatrix
+from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_through
-from odkanon.zoning.joint_tree import JointTree, join_trees
+from odkanon.zoning.zones import JointTree, join_trees
 
 if TYPE_CHECKING:
     from odkanon.methods.treecut.feasibility import Good

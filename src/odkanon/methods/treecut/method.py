@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, get_args
 
 from odkanon.core.parsing import check_not_negative, is_number
-from odkanon.engine.memory.engine import MemoryEngine
+from odkanon.engine.memory.workspace import MemoryEngine
 from odkanon.errors import InputError, InvalidValueError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
@@ -23,14 +23,13 @@ from odkanon.methods.odkanon import refusal
 from odkanon.methods.treecut.dp import Goal, Objective, Problem
 from odkanon.methods.treecut.search import Cuts, SquareSearch, TreeSearch
 from odkanon.model.assemble import release_of_cuts
-from odkanon.model.budget import Budget, BudgetOf
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
-from odkanon.model.release_spec import ReleaseSpec
+from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.quality.utility import UtilityMeasure, utility
 from odkanon.zoning.hierarchy import Cut
-from odkanon.zoning.joint_tree import JointTree
+from odkanon.zoning.zones import JointTree
 
 ITERATIONS = 30
 """Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""
