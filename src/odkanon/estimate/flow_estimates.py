@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Ints, spans
-from odkanon.core.formatting import format_count
+from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
 from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitSettings, FlowModel, fit_flows
