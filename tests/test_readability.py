@@ -17,8 +17,14 @@ ENDS = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[(])|\n\s*\n|\n(?=[*\d-]\.?\s)")
 PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+|not\s+|never\s+)?\w+(?:ed|en|wn|lt|pt|nt)\b")
 WORD = re.compile(r"[^\W\d_][\w'-]*")
 
-MOST_WORDS = 16_000
+FOLDED = re.compile(r"^<details.*?^</details>", re.MULTILINE | re.DOTALL)
+
+MOST_WORDS = 12_500
 """In all pages outside the reference."""
+MOST_ON_A_SCREEN = 320
+"""In a guide, outside code and what is folded."""
+MOST_LINES = 25
+"""Lines of code in a guide, outside what is folded."""
 LONGEST = 40
 """Words of a sentence."""
 MOST_LONG = 0.02
@@ -65,6 +71,14 @@ def test_every_page_is_of_one_kind() -> None:
 def test_a_busy_person_can_read_them() -> None:
     words = {page: len(page_text(page).split()) for page in READ}
     assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda each: -each[1])
+
+
+@pytest.mark.parametrize("page", [page for page in READ if KINDS[page] == "How-to guides"])
+def test_a_guide_is_one_task_on_one_screen(page: str) -> None:
+    text = FOLDED.sub("", page_text(page))
+    lines = sum(len(block.splitlines()) - 2 for block in re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
+    assert lines <= MOST_LINES
+    assert len(CODE.sub("\n", text).split()) <= MOST_ON_A_SCREEN
 
 
 @pytest.mark.parametrize("page", READ)
