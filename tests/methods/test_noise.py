@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +30,7 @@ from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, noise_sca
 from odkanon.methods.noise.public_places import public_places
 from odkanon.model.release_spec import Structure
 from odkanon.model.rule import NO_RULE, Rule
-from odkanon.pipeline.noise_ledger import LEDGER, read_ledger
+from odkanon.pipeline.noise_ledger import LEDGER, charge, read_ledger
 from odkanon.read.area import PARIS_CENTRE
 from odkanon.release_format.folder import open_release
 from odkanon.release_format.names import CSV, PACKAGE, PARQUET, ZONES
@@ -234,21 +235,111 @@ class TestLedger:
         assert not (folder / "march").exists()
         with pytest.raises(RefusedError, match="allows 5"):  # a limit cannot be raised so
             noisy_cli("-o", "march", "--resolution", 7, "--epsilon-limit", 50)
-        with pytest.raises(RefusedError, match="protect persons"):  # nor evaded
-            noisy_cli("-o", "march", "--resolution", 7, "--unit", "trip")
+        for more in ([], ["--epsilon-limit", 50]):  # nor evaded
+            with pytest.raises(RefusedError, match="protect persons"):
+                noisy_cli("-o", "march", "--resolution", 7, "--unit", "trip", *more)
         assert len(read_ledger(folder / LEDGER).releases) == 2
         content = json.loads((folder / LEDGER).read_text())
         assert content["spent"]["person"]["epsilon"] == epsilon
         assert noisy_cli("-o", "march", "--resolution", 7, "--ledger", "others.json") == 0
 
-    def test_a_release_that_fails_spends_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_is_refused_spends_nothing(self, folder: Path) -> None:
+        many = [f"hour:{','.join(f'{hour}-{hour + 1}' for hour in range(23))}", "weekday", "age", "sex:m=Man,w=Woman"]
+        few = [f"category:{','.join(f'c{each}={each}' for each in range(900))}"]
+        refused: list[tuple[dict[str, Any], str]] = [
+            ({"by": [*many, *few]}, "too many"),
+            ({"columns": {"person": "trip_id"}}, "no column"),
+            ({"within": None}, "public area"),
+            ({"budget": 0.1}, "no option"),
+        ]
+        for options, words in refused:
+            with pytest.raises(InputError, match=words):
+                odkanon.anonymize("survey.parquet", **{"epsilon": 1.0, "within": AREA, "resolution": 8, **options})
+            assert not (folder / LEDGER).exists()
+
+    @pytest.mark.parametrize("error", [InputError("no"), KeyboardInterrupt()])
+    def test_what_fails_once_it_is_drawn_is_spent(
+        self, error: BaseException, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whether it fails may depend on the noisy counts; a free draw after each failure would choose among them."""
+
         def fail(*_: object) -> None:
-            raise InputError("no")
+            raise error
 
         monkeypatch.setattr(noise_method, "join_counts", fail)
-        with pytest.raises(InputError, match="no"):
-            noisy_cli("-o", "out", "--resolution", 7)
-        assert read_ledger(folder / LEDGER).releases == ()
+        with pytest.raises(type(error)):
+            odkanon.anonymize("survey.parquet", epsilon=1.0, within=AREA, resolution=7)
+        assert len(read_ledger(folder / LEDGER).releases) == 1
+
+    @pytest.mark.filterwarnings("ignore:the estimate is:odkanon.ReleaseWarning")
+    def test_releases_of_single_trips_leave_persons_unbounded(self, folder: Path) -> None:
+        assert noisy_cli("-o", "trips", "--resolution", 7, "--unit", "trip") == 0
+        with pytest.warns(ReleaseWarning, match="nothing bounds what all releases disclose about persons"):
+            release = odkanon.anonymize("survey.parquet", epsilon=3.0, within=AREA, resolution=7)
+        assert release.parameters["spent"]["epsilon"] is None
+        spent = json.loads((folder / LEDGER).read_text())["spent"]
+        assert spent["person"]["epsilon"] is None
+        assert 6 < spent["trip"]["epsilon"] < 30
+        with pytest.raises(RefusedError, match="protect persons"):
+            noisy_cli("-o", "more", "--resolution", 7, "--epsilon-limit", 100)
+
+    @pytest.mark.filterwarnings("ignore::odkanon.ReleaseWarning")
+    def test_however_a_file_is_named_it_has_one_ledger(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By a relative path, a link, its folder, a pattern, or as the matrix that was read from it."""
+        data, other = folder / "data", folder / "elsewhere"
+        data.mkdir()
+        other.mkdir()
+        Path("survey.parquet").rename(data / "survey.parquet")
+        (other / "link.parquet").symlink_to(data / "survey.parquet")
+        monkeypatch.chdir(other)
+        reading: dict[str, Any] = {"within": AREA, "resolution": 7}
+        named = ["../data/survey.parquet", "link.parquet", "../data", str(data / "*.parquet"), data / ".." / "data"]
+        matrices = [read_matrix(data / "survey.parquet", **reading)]
+        for number, source in enumerate([*named, *matrices], 1):
+            options = {} if source in matrices else reading
+            release = odkanon.anonymize(source, epsilon=0.5, **options)
+            assert release.parameters["spent"]["releases"] == number
+        assert [path.parent for path in folder.rglob(LEDGER)] == [data]
+
+    @pytest.mark.filterwarnings("ignore::odkanon.ReleaseWarning")
+    def test_a_ledger_above_the_data_counts_and_two_ledgers_are_refused(self, folder: Path, survey: pa.Table) -> None:
+        for number, name in enumerate(("january", "february")):
+            (folder / name).mkdir()
+            pyarrow.parquet.write_table(survey.slice(number * 9000, 9000), folder / name / "trips.parquet")
+        asked: dict[str, Any] = {"epsilon": 0.5, "within": AREA, "resolution": 7}
+        both = ["january/trips.parquet", "february/trips.parquet"]
+        with pytest.raises(InputError, match="different ledgers"):
+            odkanon.anonymize(both, **asked)
+        odkanon.anonymize(both, **asked, ledger=LEDGER)
+        assert odkanon.anonymize(both[1], **asked).parameters["spent"]["releases"] == 2
+        assert odkanon.anonymize(both, **asked).parameters["spent"]["releases"] == 3
+
+    def test_an_edited_ledger_is_noticed(self, folder: Path) -> None:
+        assert noisy_cli("-o", "out", "--resolution", 7) == 0
+        written = (folder / LEDGER).read_text()
+        edits: list[dict[str, Any]] = [
+            {"epsilon": 0.1},
+            {"standard_deviations": [1e6]},
+            {"standard_deviations": []},
+            {"trips_per_person": 40},
+            {"unit": "nobody"},
+        ]
+        for edit in edits:
+            content = json.loads(written)
+            content["releases"][0] |= edit
+            (folder / LEDGER).write_text(json.dumps(content))
+            with pytest.raises(InputError, match="not a ledger"):
+                noisy_cli("-o", "next", "--resolution", 7)
+        (folder / LEDGER).write_text(written.replace('"limits": {}', '"limits": {"persn": 3}'))
+        with pytest.raises(InputError, match="not a ledger"):
+            noisy_cli("-o", "next", "--resolution", 7)
+
+    def test_processes_at_the_same_time_are_all_counted(self, tmp_path: Path) -> None:
+        promise, shares = NoisePromise(1.0), {"origins": 1}
+        with ThreadPoolExecutor(8) as threads:
+            for _ in threads.map(lambda _: charge(tmp_path / LEDGER, promise, shares), range(16)):
+                pass
+        assert len(read_ledger(tmp_path / LEDGER).releases) == 16
 
     def test_a_damaged_ledger_is_not_an_empty_one(self, folder: Path) -> None:
         for text in ("", "{}", '{"format": 1, "limits": {}, "releases": [{"epsilon": 1}]}', '{"format": 2}'):

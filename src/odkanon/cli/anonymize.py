@@ -75,7 +75,8 @@ INPUT_NAME = "{input}"
         noise.
     --delta NUMBER  The probability with which epsilon may not hold. [default: 1e-6]
     --trips-per-person NUMBER  The most trips of a person that count; the others are left out. [default: 4]
-    --ledger FILE  Adds up what was spent on the same people. [default: odkanon-ledger.json beside the input]
+    --ledger FILE  Adds up what was spent on the same people. [default: the nearest
+        odkanon-ledger.json beside the input or above it]
     --epsilon-limit NUMBER  The most epsilon that the ledger may come to; it keeps the smallest ever given.
     Segments and attributes:
     --segment NAME  Also publish a table for each segment, such that all tables are safe together: sex, age, hour,

@@ -133,10 +133,11 @@ def show_noisy(release: Release) -> None:
         f"{format_count(len(release.parameters['noise']), 'queries', 'query')} with noise."
     )
     spent = release.parameters.get("spent")
-    if spent is not None:
+    if spent is not None and spent["epsilon"] is not None:
+        new = " It is new: if earlier releases of these people are in another one, use that (--ledger)."
         console.paragraph(
             f"Spent on the same people so far: epsilon = {spent['epsilon']:.3g}, delta = {spent['delta']:.3g} "
-            f"({format_count(spent['releases'], 'releases')} in {spent['ledger']})."
+            f"({format_count(spent['releases'], 'releases')} in {spent['ledger']}).{new * (spent['releases'] == 1)}"
         )
 
 

@@ -75,6 +75,11 @@ def _of_noise(release: Release) -> list[str]:
             f"{release.parameters['trips_per_person']} that count. Let more count (trips per person), with more noise, "
             "or take a shorter period. This compares with the trips and is not for publication."
         )
+    if spent is not None and spent["epsilon"] is None:
+        texts.append(
+            f"nothing bounds what all releases disclose about persons: {spent['ledger']} has one that protects single "
+            "trips only."
+        )
     if spent is None:
         texts.append(
             "no ledger adds up the noisy releases of these people, because the input is no file; name one "

@@ -177,8 +177,8 @@ def anonymize(
         With ``method="noise"``: the promise of differential privacy, and the most trips of a person that count;
         ``unit`` is ``"person"`` or ``"trip"``. See `odkanon.methods.noise.method.noise`.
     ledger, epsilon_limit
-        With noise: the file that adds up what was spent on the same people, by default `odkanon-ledger.json` beside
-        the input; and the most epsilon that it may come to.
+        With noise: the file that adds up what was spent on the same people, by default the nearest
+        `odkanon-ledger.json` beside the input or above it; and the most epsilon that it may come to.
     parameters : mapping, optional
         Further parameters, of a method from another package.
     by, drop_order

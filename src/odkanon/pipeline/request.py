@@ -80,7 +80,7 @@ class Request:
     matrix_code: str | None = None
     """The property with the codes of these polygons."""
     ledger: Path | None = None
-    """With noise: the file that adds up what was spent on the same people; by default one beside the input."""
+    """With noise: the file that adds up what was spent on the same people; by default beside the input or above it."""
     epsilon_limit: float | None = None
     """With noise: the most epsilon that the ledger may come to."""
     engine: EngineName | None = None

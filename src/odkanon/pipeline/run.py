@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from odkanon.methods.method_registry import CUBE_METHOD, METHODS, NOISE_METHOD
 from odkanon.model.release import Release
 from odkanon.model.rule import NO_RULE
 from odkanon.pipeline.request import Request
-from odkanon.read.input_spec import InputSpec
+from odkanon.read.input_spec import InputSpec, in_memory
 from odkanon.read.trips import rejected_share, selected_rows, unusable_rows
 
 if TYPE_CHECKING:
@@ -180,21 +181,31 @@ def _run_single(request: Request, stage: Stage) -> Release:
 def _run_noisy(request: Request, matrix: Matrix) -> Release:
     """Make a noisy release, and enter it into the ledger of the same people."""
     from odkanon.methods.noise.method import make_promise, query_shares
-    from odkanon.pipeline.noise_ledger import charging, ledger_beside
+    from odkanon.pipeline.noise_ledger import charge
 
-    unknown = request.parameters.keys() - {*METHODS[NOISE_METHOD].options}
-    paths = request.input.paths if isinstance(request.input, InputSpec) else ()
-    ledger = request.ledger or ledger_beside(paths)
+    ledger = request.ledger or _ledger_of(request.input)
     if ledger is None and request.epsilon_limit is not None:
         raise InputError("a limit of epsilon needs a ledger; name its file", option="ledger FILE")
+    unknown = request.parameters.keys() - {*METHODS[NOISE_METHOD].options}
     if ledger is None or unknown:  # the method refuses unknown options
         return run_method(matrix, NO_RULE, method=NOISE_METHOD, **request.parameters)
-    promise, shares = make_promise(**request.parameters), query_shares(matrix)
-    with charging(ledger, promise, shares, limit=request.epsilon_limit) as total:
-        release = run_method(matrix, NO_RULE, method=NOISE_METHOD, **request.parameters)
+    matrix, promise = matrix.in_memory(), make_promise(**request.parameters)
+    total = charge(ledger, promise, query_shares(matrix, promise), limit=request.epsilon_limit)
+    release = run_method(matrix, NO_RULE, method=NOISE_METHOD, **request.parameters)
     epsilon, delta = total.spent(promise.unit)
-    spent = {"ledger": str(ledger), "releases": len(total.releases), "epsilon": epsilon, "delta": delta}
+    bounded = epsilon if isfinite(epsilon) else None
+    spent = {"ledger": str(ledger), "releases": len(total.releases), "epsilon": bounded, "delta": delta}
     return replace(release, spec=release.spec.with_parameters(spent=spent))
+
+
+def _ledger_of(source: InputSpec | Matrix) -> Path | None:
+    """Return the ledger beside the files of an input; None where it has none."""
+    from odkanon.pipeline.noise_ledger import ledger_beside
+
+    if isinstance(source, InputSpec):
+        return ledger_beside(source.paths)
+    named = source.summary.source.reading.get("source") or ()
+    return ledger_beside([path for path in ([named] if isinstance(named, str) else named) if not in_memory(path)])
 
 
 def _cube_attributes(request: Request) -> Sequence[AttributeSpec]:

@@ -43,6 +43,7 @@ from odkanon.zoning.hierarchy import Hierarchy
 log = logging.getLogger(__name__)
 
 TIMES = ("start_time", "end_time")
+_IN_MEMORY = " in memory"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -420,7 +421,7 @@ def spec_from_recipe(recipe: Mapping[str, Any], beside: Path, source: Any = None
     options = {name: value for name, value in recipe.get("input", {}).items() if name in names}
     if source is not None:
         options["source"] = source
-    lost = [name for name, value in options.items() if isinstance(value, str) and value.endswith(" in memory")]
+    lost = [name for name, value in options.items() if in_memory(value)]
     if lost:
         raise InputError(f"the recipe names no file for its {lost[0]}, which was a table or an object in Python")
     folder = recipe_folder(recipe, beside)
@@ -483,6 +484,11 @@ def period_filters(since: str | None, until: str | None) -> tuple[str, ...]:
     return tuple(f'start_time {sign} "{day}"' for sign, day in bounds if day is not None)
 
 
+def in_memory(value: Any) -> bool:
+    """Return whether an option in a recipe stands for a table or an object that was given in Python."""
+    return isinstance(value, str) and value.endswith(_IN_MEMORY)
+
+
 def _json_value(value: Any) -> Any:
     """Return a value for JSON; objects in memory are replaced by their type."""
     if value is None or isinstance(value, str | int | float):
@@ -493,4 +499,4 @@ def _json_value(value: Any) -> Any:
         return dict(value)
     if isinstance(value, list | tuple):
         return [_json_value(each) for each in value]
-    return f"a {type(value).__name__} in memory"
+    return f"a {type(value).__name__}{_IN_MEMORY}"

@@ -8,6 +8,7 @@ not between the zones of a finer row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from odkanon.methods.noise.mechanism import (
     count_queries,
     keep_trips,
 )
-from odkanon.methods.noise.noisy_rows import NoisyRows, list_rows
+from odkanon.methods.noise.noisy_rows import NoisyRows, first_level, list_rows
 from odkanon.methods.noise.public_places import PublicPlaces, check_public_values, public_places, value_numbers
 from odkanon.model.flows import Totals
 from odkanon.model.od import Matrix, ODMatrix
@@ -69,7 +70,7 @@ def noise(
     if rule != NO_RULE:
         raise InputError("noise keeps no threshold: it bounds what is learnt by epsilon; leave out k and thresholds")
     promise = make_promise(epsilon, delta, unit, trips_per_person)
-    shares = query_shares(od)
+    shares = query_shares(od, promise)
     domain = _Domain.of(od.in_memory())
     keys, trips = domain.counted(promise)
     noisy = add_noise(promise, shares, count_queries(domain.queries(keys), trips))
@@ -99,12 +100,26 @@ def make_promise(
     return NoisePromise(epsilon, delta, unit, most)
 
 
-def query_shares(od: Matrix) -> dict[str, int]:
-    """Return the queries that a matrix is asked, with their parts of the budget; raise unless its domain is public."""
+def query_shares(od: Matrix, promise: NoisePromise) -> dict[str, int]:
+    """Return the queries that a matrix is asked, with their parts of the budget.
+
+    Raises
+    ------
+    InputError
+        If its domain is not public, has too many values, or its persons are needed and unknown: whatever could be
+        refused is refused here, before anything is drawn.
+    """
+    if promise.unit == "person" and "persons" not in od.summary.measures:
+        raise InputError(
+            "noise protects persons, and the input names none: give the column of persons, or protect single trips",
+            option="unit trip",
+        )
     check_public_values(od.axes, dated={"since", "until"} <= od.summary.source.reading.keys())
-    left_out = ("coarse blocks",)[len(public_places(od).block_levels) - 1 :]
-    places = {name: share for name, share in SHARES.items() if name not in left_out}
-    return places | {_of_attribute(axis.name): ATTRIBUTE_SHARE for axis in od.axes}
+    places = public_places(od)
+    first_level(places, prod(len(axis.public.leaves) for axis in od.axes))
+    left_out = ("coarse blocks",)[len(places.block_levels) - 1 :]
+    shares = {name: share for name, share in SHARES.items() if name not in left_out}
+    return shares | {_of_attribute(axis.name): ATTRIBUTE_SHARE for axis in od.axes}
 
 
 def _of_attribute(name: str) -> str:
@@ -138,11 +153,6 @@ class _Domain:
         if promise.unit == "trip":
             keys, number = np.unique(key[inside], return_inverse=True)
             return keys, group_sum(number.astype(np.int32), len(keys), flows.trips[inside])
-        if "persons" not in flows.contributions:
-            raise InputError(
-                "noise protects persons, and the input names none: give the column of persons, or protect single trips",
-                option="unit trip",
-            )
         persons = flows.contributions["persons"]
         here = inside[persons.flow]
         given = PersonTrips(persons.contributor[here], key[persons.flow[here]], persons.masses["trips"][here])

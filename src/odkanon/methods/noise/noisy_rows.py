@@ -59,13 +59,11 @@ def list_rows(places: PublicPlaces, joined: JoinedFlows, shares: Floats) -> Nois
     """
     tree = places.tree
     attributes, drops = shares.shape[1] > 1, places.block_levels[-1]
-    first = next((at for at, ids in enumerate(tree.ids) if len(ids) ** 2 * shares.shape[1] <= _MOST_CELLS), drops + 1)
-    if attributes and first > drops:
-        raise InputError(f"{shares.shape[1]:,} combinations of attributes are too many for noise; group their values")
+    first = first_level(places, shares.shape[1])
     residual = _by_values(places, joined.flows, shares, first) if attributes else joined.flows[:, :, None].copy()
     parts, fine = [], places.block_levels[0]
     pending: Floats | None = None
-    for level in range(first if attributes else 0, tree.top + 1):
+    for level in range(first, tree.top + 1):
         least = LEAST_TRIPS if level < tree.top else 0.5
         if pending is None and level >= fine:
             share = residual.sum(axis=2) / np.maximum(block_sums(tree, level, joined.flows), 1e-9)
@@ -84,6 +82,14 @@ def list_rows(places: PublicPlaces, joined: JoinedFlows, shares: Floats) -> Nois
                 pending = _to_level(tree, level, level + 1, pending)
             residual = _to_level(tree, level, level + 1, residual)
     return NoisyRows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def first_level(places: PublicPlaces, combinations: int) -> int:
+    """Return the finest level of rows by some combinations of attributes, of which there must not be too many."""
+    for level, ids in enumerate(places.tree.ids[: places.block_levels[-1] + 1]):
+        if combinations <= 1 or len(ids) ** 2 * combinations <= _MOST_CELLS:
+            return level
+    raise InputError(f"{combinations:,} combinations of attributes are too many for noise; group their values")
 
 
 def _to_level(tree: Hierarchy, level: int, above: int, values: Floats) -> Floats:

@@ -157,7 +157,8 @@ def check_public_values(axes: Sequence[AttributeAxis], *, dated: bool) -> None:
     for axis in axes:
         if axis.named or (axis.name == "date" and dated):
             continue
-        advice = "give --since and --until" if axis.name == "date" else f"name them: {axis.name}:car=1+2,bus=3"
+        named = f"name them, as in {axis.name}:first=1+2,second=3"
+        advice = "give --since and --until" if axis.name == "date" else named
         raise InputError(
             f"noise needs the public values of {axis.name!r}: which ones occur is itself an answer about the trips; "
             f"{advice}"
