@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from cli.here import run
 from odkanon import ReleaseWarning, make_survey
+from odkanon.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,6 +56,22 @@ def run_code(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             words = shlex.split(line, comments=True)
             if words[:1] == ["odkanon"]:
                 assert run(*words[1:]) == 0, line
+
+
+WRITTEN = re.compile(r"`(odkanon [a-z][^`]*)`|^(?: {4}|[\w./=|' -]*)?\b(odkanon (?!import)[a-z][^\n`]*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_is_written_exists(page: Path) -> None:
+    """Also those that are not run, since their files are made up."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for inline, line in WRITTEN.findall(text):
+        _, name, *words = (inline or line.partition(" #")[0]).split()
+        assert name in commands, inline or line
+        options = {option for each in commands[name].params for option in (*each.opts, *each.secondary_opts)}
+        named = {word for word in words if re.fullmatch("--?[a-z][a-z-]*", word)}
+        assert named <= options | {"--help", "--help-all"}, f"{inline or line}: no {named - options}"
 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch) -> None:

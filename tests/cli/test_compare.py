@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,19 @@ def test_latex_has_the_captions_labels_and_columns_of_the_paper(grid: Path) -> N
             "OIGH",
             "OIGH (no suppression)",
         ]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+def test_latex_typesets_without_any_package(grid: Path, tmp_path: Path) -> None:
+    page = r"\documentclass{article}\begin{document}\input{tables}Table~\ref{tab:sex-dataset-dataset}.\end{document}"
+    (tmp_path / "page.tex").write_text(page)
+    shutil.copy(grid / "tables.tex", tmp_path)
+    for _ in range(2):  # references are known the second time
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert not re.search(r"Warning|undefined|Overfull", done.stdout), done.stdout
+    assert (tmp_path / "page.pdf").stat().st_size > 20_000
 
 
 def check_columns(table: str) -> None:

@@ -36,6 +36,8 @@ _LATEX_CHARACTERS = {special: "\\" + special for special in "%_&#${}"} | {
     "<": r"\textless{}",
 }
 _PAPER_WORDS = {"category": "socio-professional category"}
+_ROWS_OF_SMALL = 30
+"""Rows up to which a table in LaTeX fits on a page in the size small."""
 _REFUSED = "refused: "
 _LABEL_WORDS = {"category": "cat", "participants": "dataset"}
 
@@ -57,14 +59,20 @@ class PaperTable:
         """The caption with the number of the paper's table."""
         return self.caption if self.number is None else f"Table {self.number}. {self.caption}"
 
+    @property
+    def _row_names(self) -> list[int]:
+        """Positions of the columns that name a row: the method, and the segment unless all are of the whole."""
+        return [at for at, heading in enumerate(self.headings[:2]) if heading != WHOLE.capitalize()]
+
     def to_markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [f"**{self.title}**", "", _line(self.headings), _line(["---"] * len(self.headings))]
-        return "\n".join([*lines, *(_line(row) for row in self.rows), ""])
+        columns = [*self._row_names, *range(2, len(self.headings))]
+        rows = [self.headings, ["---"] * len(self.headings), *self.rows]
+        return "\n".join([f"**{self.title}**", "", *(_line([row[at] for at in columns]) for row in rows), ""])
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, with the columns, caption and label of the paper's."""
-        named = [at for at, heading in enumerate(self.headings[:2]) if heading != WHOLE.capitalize()]
+        named = self._row_names
         columns = named + [self.headings.index(heading) for heading in self.paper_headings]
         titles = [
             _LATEX_HEADINGS.get(heading, _latex(heading)) if at else "" for at, heading in enumerate(self.headings)
@@ -74,7 +82,7 @@ class PaperTable:
             caption += r" $\bar{G}$ and $E$ are not defined for Mondrian."
         lines = [
             r"\begin{table}[ht]",
-            r"\centering",
+            r"\centering" + (r"\footnotesize" if len(self.rows) > _ROWS_OF_SMALL else r"\small"),
             rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{{'l' * len(named)}{'r' * len(self.paper_headings)}}}",
             r"\hline",
