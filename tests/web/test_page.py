@@ -15,6 +15,8 @@ import pytest
 
 pytest.importorskip("playwright")
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import Browser
 
 from audit.tamper import edit_json
@@ -24,7 +26,7 @@ from odkanon.publish.report.place_names import Districts
 from odkanon.release_format.recipe import recipe_path
 from web import made
 from web.axe import check_by_axe, look
-from web.driver import PHONE, Opened, open_page, open_report, plain
+from web.driver import PHONE, PIXELS, Opened, open_page, open_report, plain
 
 STOP_NAME = "`${stop.tagName}: ${stop.ariaLabel ?? stop.labels?.[0]?.textContent ?? stop.textContent}`"
 STOP = f"(() => {{ const stop = document.activeElement; return {STOP_NAME}; }})()"
@@ -60,7 +62,7 @@ def cube(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def city(single: Opened) -> Opened:
     """The map as it opens, whatever the test before did to it."""
-    single.page.evaluate("location.hash = ''")
+    single.page.evaluate("location.hash = 'count=trips'")
     single.until("odkanon.state().from === null && odkanon.state().view === 'flows'")
     single.page.locator(".zoom button").nth(2).click()
     return single
@@ -161,7 +163,7 @@ def test_a_pair_is_told_with_its_interval_and_what_is_certain(city: Opened, hexa
     rows = [row for row in classes(hexagons) if {row["origin"], row["destination"]} <= known]
     assert len(rows) > 20
     for row in rows[:8]:
-        city.page.evaluate(f"location.hash = 'from={row['origin']}&to={row['destination']}'")
+        city.page.evaluate(f"location.hash = 'count=trips&from={row['origin']}&to={row['destination']}'")
         city.until(f"odkanon.state().to === {json.dumps(row['destination'])}")
         low, high = bounds(city.text(".say"))
         estimate = number(city.text(".say"))
@@ -280,6 +282,14 @@ def test_what_is_seen_can_be_taken_along(city: Opened, hexagons: Path) -> None:
     city.page.get_by_role("button", name="Copied").wait_for()
 
 
+def test_a_row_of_the_list_is_outlined_on_the_map(city: Opened) -> None:
+    assert city.page.locator(".pointer path").count() == 0
+    city.page.locator(".ranked button").first.hover()
+    assert city.page.locator(".pointer path").count() > 0
+    city.page.mouse.move(700, 400)
+    city.until("!document.querySelector('.pointer path') || !document.querySelector('.tip').hidden")
+
+
 def test_the_matrix_lists_the_largest_places_and_leads_to_the_map(city: Opened) -> None:
     city.press("Matrix")
     names = city.page.locator(".heat tbody th").all_inner_texts()
@@ -359,6 +369,21 @@ def test_values_of_attributes_are_chips_and_hours_are_bars(cube: Opened) -> None
     assert number(cube.text(".say")) == everything
 
 
+def test_the_day_plays_hour_by_hour_until_somebody_stops_it(cube: Opened) -> None:
+    cube.press("Play the day")
+    seen = [cube.state("only")["hour"]]
+    cube.until(f"odkanon.state().only.hour !== {json.dumps(seen[0])}")
+    seen.append(cube.state("only")["hour"])
+    assert seen == sorted(seen)
+    cube.press("Stop")
+    assert cube.page.get_by_role("button", name="Play the day").count() == 1
+    cube.press("Play the day")
+    cube.page.locator(".hour").last.click()
+    assert cube.page.get_by_role("button", name="Play the day").count() == 1
+    cube.page.keyboard.press("Escape")
+    assert cube.state("only") == {}
+
+
 def test_axe_finds_nothing_and_what_it_leaves_open_can_be_read(cube: Opened) -> None:
     check_by_axe(cube)
 
@@ -405,6 +430,12 @@ def test_a_phone_shows_the_map_and_a_sheet(browser: Browser, hexagons: Path) -> 
     free = sheet["y"] - tools["y"] - tools["height"]
     assert free >= 0.6 * PHONE[1]
     assert sheet["height"] <= 0.35 * PHONE[1]
+    # Nothing of the page lies over the map: a scrolled sheet once hid half of it behind its own colour.
+    with_map = np.array(Image.open(io.BytesIO(opened.page.screenshot())).convert("RGB")).astype(int)
+    points = [[x, y] for x in range(20, 330, 31) for y in range(120, int(sheet["y"]) - 20, 31)]
+    drawn = np.array(opened.page.evaluate(PIXELS, points))
+    shown = np.array([with_map[y, x] for x, y in points])
+    assert (np.abs(drawn - shown).max(axis=1) < 12).mean() > 0.8
     # The question, its answer and the first places of the list are in sight without scrolling.
     say, first = (opened.page.locator(each).first.bounding_box() for each in (".say", ".ranked li"))
     assert say is not None
@@ -545,6 +576,25 @@ def test_the_bounds_of_a_place_are_told_on_request(city: Opened) -> None:
     city.press("What is certain?")
     low, high = bounds(city.text(".bounds"))
     assert low <= number(city.text(".say")) <= high
+
+
+def test_weights_are_counted_first_and_trips_on_request(city: Opened, hexagons: Path) -> None:
+    weight = sum(float(row["weight"]) for row in classes(hexagons))
+    trips = sum(int(row["trips"]) for row in classes(hexagons))
+    assert number(city.text(".say")) == pytest.approx(trips)
+    city.press("whole population")
+    assert number(city.text(".say")) == pytest.approx(weight, rel=0.005)
+    assert f"{trips:,} that are published" in city.text(".say")
+    with city.page.expect_download() as told:
+        city.press("CSV")
+    rows = list(csv.DictReader(io.StringIO(Path(told.value.path()).read_text(encoding="utf-8-sig"))))
+    assert sum(float(row["weight"]) for row in rows) == pytest.approx(weight, rel=0.05)
+    assert sum(int(row["trips"]) for row in rows) == pytest.approx(trips, rel=0.05)
+    # No bound of a weight is certain: what is certain is said of the trips in the data.
+    city.page.locator(".ranked button").first.click()
+    city.press("What is certain?")
+    assert city.text(".bounds").startswith("Of the trips in the data: certainly")
+    city.page.keyboard.press("Escape")
 
 
 def test_the_page_prints_on_two_sheets(browser: Browser, hexagons: Path) -> None:

@@ -21,9 +21,11 @@ import { Strip, valueName, type Attribute } from "./panels/strip";
 import { Tools } from "./panels/tools";
 import { fromHash, Store, toHash, type State } from "./state";
 import { followTheme, isDark, palette } from "./theme";
-import { knownAs, LANGUAGES, Speech, type Numbers, type Told } from "./words";
+import { certainShare, knownAs, LANGUAGES, Speech, type Numbers, type Told } from "./words";
 
 const MOST_FLOWS = 900;
+/** Milliseconds for which each hour is shown. */
+const BEAT = 1400;
 /** How many times as large as what is drawn an area is that is outlined as only roughly known. */
 const COARSER = 1.5;
 /** Changes in a file. */
@@ -37,6 +39,9 @@ const LARGEST_CIRCLE = 15;
 /** The part of all trips that the first view holds. */
 const TAIL = 0.03;
 const SUGGESTED = 8;
+const KM_PER_DEGREE = 111.2;
+/** Places without a town's name that are labelled, the largest. */
+const LABELLED = 12;
 const ALPHA = { surely: 1, likely: 0.75, unsure: 0.28 };
 
 /** Without accents and capitals, so that "maipu" finds Maipú. */
@@ -66,12 +71,12 @@ export class App {
     private readonly embedded = false,
   ) {
     const language = [model.titles.language, navigator.language.slice(0, 2), "en"].find((one) => one && one in LANGUAGES)!;
-    this.first = { from: null, to: null, level: null, only: {}, view: model.releases.length === 2 && model.switch === null ? "change" : "flows", release: 0, rough: false, language, theme: "auto" };
+    this.first = { from: null, to: null, level: null, only: {}, view: model.releases.length === 2 && model.switch === null ? "change" : "flows", count: this.hasWeights ? "weight" : "trips", release: 0, rough: false, language, theme: "auto" };
     const given = fromHash(location.hash);
     this.store = new Store(this.valid({ ...this.first, ...given.state }));
     this.speech = new Speech(this.store.state.language);
-    this.card = new Card({ choose: (end, id) => this.choose(end, id), suggest: (text) => this.suggest(text), open: (entry) => this.open(entry) }, this.switcher);
-    this.strip = new Strip({ pick: (name, value) => this.pick(name, value), rough: (rough) => this.store.set({ rough }) });
+    this.card = new Card({ choose: (end, id) => this.choose(end, id), suggest: (text) => this.suggest(text), open: (entry) => this.open(entry), mark: (entry) => this.maps.mark(entry ? this.level.polygons[entry.place]! : []) }, this.switcher);
+    this.strip = new Strip({ pick: (name, value) => this.pick(name, value), rough: (rough) => this.store.set({ rough }), play: (name, values) => this.play(name, values), count: (count) => this.store.set({ count }) });
     this.tools = new Tools({
       view: (view) => this.store.set({ view }),
       csv: () => this.csv(),
@@ -123,7 +128,8 @@ export class App {
     const release = Math.min(state.release, releases.length - 1);
     const only = levels.some((one) => one.table(release, state.only)) ? state.only : {};
     const view = state.view === "change" && !this.isSeries ? "flows" : state.view;
-    return { ...state, from, to, level: from ?? to ? level!.name : null, release, only, view, language: state.language in LANGUAGES ? state.language : "en" };
+    const count = this.hasWeights ? state.count : "trips";
+    return { ...state, count, from, to, level: from ?? to ? level!.name : null, release, only, view, language: state.language in LANGUAGES ? state.language : "en" };
   }
 
   /** Shows another model in the same page: what the live explorer does after every change. `then` comes with the numbers. */
@@ -174,7 +180,18 @@ export class App {
   }
 
   private table(release = this.store.state.release, level = this.level): Table {
-    return level.table(release, this.store.state.only) ?? level.table(release)!;
+    const { only } = this.store.state;
+    return level.table(release, only, this.weighted) ?? level.table(release, {}, this.weighted)!;
+  }
+
+  /** Whether every release of the page has weights. */
+  private get hasWeights(): boolean {
+    const { levels, releases } = this.model;
+    return releases.every((_, release) => levels[0]?.table(release)?.hasWeights);
+  }
+
+  private get weighted(): boolean {
+    return this.store.state.count === "weight" && this.hasWeights;
   }
 
   private get compared(): [Table, Table] | null {
@@ -265,11 +282,40 @@ export class App {
   }
 
   private pick(name: string, value: string | null): void {
-    const { only, release } = this.store.state;
-    const { [name]: _, ...others } = only;
+    const { [name]: _, ...others } = this.store.state.only;
     const both = value === null ? others : { ...others, [name]: value };
-    const able = (choice: State["only"]): boolean => this.model.levels.some((level) => level.table(release, choice));
-    this.store.set({ only: able(both) ? both : value === null ? {} : { [name]: value } });
+    this.store.set({ only: this.able(both) ? both : value === null ? {} : { [name]: value } });
+  }
+
+  /** Goes through the hours of the day; whatever the reader does stops it. */
+  private play(name: string, values: string[]): void {
+    if (this.playing) return this.stop();
+    const chosen = values.indexOf(this.store.state.only[name] ?? "");
+    let next = chosen < 0 || chosen === values.length - 1 ? 0 : chosen + 1;
+    const step = (): void => {
+      if (next === values.length) return this.stop();
+      const { [name]: _, ...others } = this.store.state.only;
+      const both = { ...others, [name]: values[next++]! };
+      this.stepping = true;
+      this.store.set({ only: this.able(both) ? both : { [name]: both[name]! } });
+      this.stepping = false;
+    };
+    this.playing = setInterval(step, BEAT);
+    step();
+    this.drawStrip();
+  }
+
+  private stop(): void {
+    if (this.playing) clearInterval(this.playing);
+    this.playing = null;
+    this.drawStrip();
+  }
+
+  private playing: ReturnType<typeof setInterval> | null = null;
+  private stepping = false;
+
+  private able(choice: State["only"]): boolean {
+    return this.model.levels.some((level) => level.table(this.store.state.release, choice));
   }
 
   private suggest(text: string): Suggestion[] {
@@ -287,6 +333,7 @@ export class App {
   // What is shown
 
   private update(changed: Set<keyof State>): void {
+    if (this.playing && !this.stepping) this.stop();
     if (changed.has("language")) {
       this.speech = new Speech(this.store.state.language);
       this.maps.speak(this.speech.words);
@@ -342,8 +389,8 @@ export class App {
     const colours = palette(this.store.state);
     this.city = this.cityNow();
     const districts = this.model.levels.find(({ name }) => name === "districts") ?? null;
-    const { from, to, only, view, release, rough } = this.store.state;
-    const changed = JSON.stringify([this.level.name, from, to, only, view, release, rough, colours.dark, this.behind, this.paints++]);
+    const { from, to, only, view, release, rough, count } = this.store.state;
+    const changed = JSON.stringify([this.level.name, from, to, only, count, view, release, rough, colours.dark, this.behind, this.paints++]);
     this.maps.draw(cityLayers(this.model, this.model.base, this.city, districts, colours, changed), this.labels(districts));
   }
 
@@ -423,7 +470,10 @@ export class App {
     const asked = [question.from, question.to].filter((place) => place >= 0);
     const chosen = asked.flatMap((place): Label[] => (level.centre[place] ? [{ at: level.centre[place], text: level.title(place, speech), kind: "chosen" }] : []));
     // Towns where they are; districts and zones in their middle.
-    if (!districts && level.name !== "zones") return [...chosen, ...this.model.towns.map(({ name, at }): Label => ({ at, text: name, kind: "place" }))];
+    if (!districts && level.name !== "zones") {
+      const listed = (this.city?.circles ?? []).toReversed().slice(0, LABELLED).filter(({ place }) => !asked.includes(place));
+      return [...chosen, ...this.model.towns.map(({ name, at }): Label => ({ at, text: name, kind: "place" })), ...listed.map(({ place, at }): Label => ({ at, text: level.title(place, speech), kind: "area" }))];
+    }
     const named = districts ?? level;
     const table = this.table(this.store.state.release, named);
     const size = named.id.map((_, place) => table.starts(place).trips + table.ends(place).trips);
@@ -446,7 +496,7 @@ export class App {
     this.drawTools();
     if (compared) this.tellChange(compared);
     else this.tellFlows(answer(question, table));
-    this.strip.draw({ attributes: this.attributes(), detail: this.detail(), most: this.city?.most ?? 0, rough: this.store.state.rough, signed: compared !== null, hasRough: this.model.releases[this.store.state.release]!.rough.length > 0 }, speech);
+    this.drawStrip();
     this.promises.draw(this.model, speech);
     const shown = this.store.state.view === "matrix";
     this.matrix.element.hidden = !shown;
@@ -456,6 +506,12 @@ export class App {
     this.root.setAttribute("data-level", level.name);
     this.root.setAttribute("data-words", words.language);
     this.writeHash();
+  }
+
+  private drawStrip(): void {
+    const { release, rough } = this.store.state;
+    const hasRough = this.model.releases[release]!.rough.length > 0;
+    this.strip.draw({ attributes: this.attributes(), detail: this.detail(), most: this.city?.most ?? 0, rough, signed: this.compared !== null, hasRough, playing: this.playing !== null, count: this.hasWeights ? this.store.state.count : null }, this.speech);
   }
 
   private detail(): string {
@@ -491,7 +547,7 @@ export class App {
         sentences: this.sentences({ total, stay, list }),
         known: this.known({ total, stay, list }),
         heading: from >= 0 ? words.listFrom : to >= 0 ? words.listTo : words.listAll,
-        list: shown.map((entry) => ({ entry, name: name(entry.place), number: speech.short(entry), share: entry.trips / most, sure: Math.min(1, entry.low / Math.max(entry.trips, 1)) })),
+        list: shown.map((entry) => ({ entry, name: name(entry.place), number: speech.short(entry), share: entry.trips / most, sure: certainShare(entry) })),
         more: list.length - shown.length,
       },
       speech,
@@ -514,14 +570,14 @@ export class App {
     const name = (place: number): string => level.title(place, speech);
     if (from >= 0 && to >= 0) {
       if (!total) return [words.few(name(from), name(to), speech.number(Math.max(1, Math.ceil(this.table().least))))];
-      return capital([words.pair(speech.told(total), name(from), name(to)), this.certainly(total)]);
+      return capital([words.pair(speech.told(total), name(from), name(to)), ...(boundless(total.asked ?? total) ? [] : [this.certainly(total)])]);
     }
     if (from < 0 && to < 0) {
       const tops = list.slice(0, 3).map((one, i) => {
         const share = i === 0 && total ? speech.share(one, total) : null;
         return share ? `${name(one.place)} (${share})` : name(one.place);
       });
-      const first = keyOf(this.store.state.only) ? words.some(speech.told(total!)) : words.all(speech.number(total!.trips));
+      const first = keyOf(this.store.state.only) ? words.some(speech.told(total!)) : total!.asked ? words.allWeighted(speech.rough(total!.trips), speech.number(total!.asked.trips)) : words.all(speech.number(total!.trips));
       return capital([first, ...(tops.length > 2 ? [words.mostEnd(speech.listed(tops))] : [])]);
     }
     const own = from >= 0 ? from : to;
@@ -535,23 +591,30 @@ export class App {
   }
 
   /** The bounds that hold whatever the truth is. */
-  private certainly({ low, high }: Numbers): string {
+  private certainly(total: Numbers): string {
     const { words, number } = this.speech;
-    return words.certainly(number(low), Number.isFinite(high) ? number(high) : null);
+    const { low, high } = total.asked ?? total;
+    if (boundless({ low, high })) return words.nothingCertain;
+    const bounds = words.certainly(number(low), Number.isFinite(high) ? number(high) : null);
+    return total.asked ? words.certainlyAsked(bounds.charAt(0).toLocaleLowerCase() + bounds.slice(1)) : bounds;
   }
 
   /** How much of what is seen is certain, and in which words. */
-  private known({ total }: Answer): CardContent["known"] {
+  private known({ total, list }: Answer): CardContent["known"] {
     if (!total || total.trips <= 0) return null;
-    const { words, percent } = this.speech;
+    const { words, percent, listed: join } = this.speech;
     const { from, to } = this.question;
-    const all = from < 0 && to < 0;
-    const share = Math.min(1, (all ? this.table().certain : total.low) / total.trips);
-    if (all ? share > 0.9995 : total.low === total.high) return { share: 1, text: words.allSure, bounds: null };
-    if (all) return { share, text: words.sureBetween(percent(share), this.detail()), bounds: null };
-    const pair = from >= 0 && to >= 0;
-    const certain = share > 0.9995 ? words.allSure : words.sure(percent(share));
-    return { share, text: `${words.knownHere(words.known[knownAs(total)])} ${certain}`, bounds: pair ? null : this.certainly(total) };
+    const [all, pair] = [from < 0 && to < 0, from >= 0 && to >= 0];
+    const { low, high, trips } = total.asked ?? total;
+    const certain = Math.min(1, (all ? this.table().certain : low) / Math.max(trips, 1e-9));
+    if (all ? certain > 0.9995 : low === high && !total.asked) return { sharp: 1, medium: 0, text: words.allSure, sure: "", bounds: null };
+    const { sharp, medium, blurred } = sharesOf(pair ? [total] : list);
+    const parts = ([["sharp", sharp], ["medium", medium], ["blurred", blurred]] as const).filter(([, share]) => share > 0.005);
+    const known = pair ? words.known[knownAs(total)] : join(parts.map(([kind, share]) => (share > 0.995 ? words.known[kind] : `${percent(share)} ${words.known[kind]}`)));
+    const none = all ? words.noneSureBetween(this.detail()) : words.noneSure;
+    const some = all ? words.sureBetween(percent(certain), this.detail()) : words.sure(percent(certain));
+    const sure = certain > 0.9995 ? words.allSure : certain < 0.005 ? none : some;
+    return { sharp, medium, text: words.knownHere(known), sure, bounds: all || (pair && !boundless({ low, high })) ? null : this.certainly(total) };
   }
 
   private tellChange([first, second]: [Table, Table]): void {
@@ -561,11 +624,13 @@ export class App {
     const [before, after] = [first, second].map((table) => answer(question, table).total ?? { trips: 0, low: 0, high: Infinity, interval_low: 0, interval_high: table.least }) as [Numbers, Numbers];
     const asked = question.from >= 0 || question.to >= 0;
     const by = Math.round(after.trips - before.trips);
-    const signed = `${by > 0 ? "+" : by < 0 ? "−" : "±"}${speech.number(Math.abs(by))}`;
+    const size = (change: number, { asked }: Numbers): string => (asked ? speech.rough : speech.number)(Math.round(Math.abs(change)));
+    const signed = `${by > 0 ? "+" : by < 0 ? "−" : "±"}${size(by, after)}`;
     const verdict = certainty(before, after);
     const filtered = keyOf(this.store.state.only) !== "";
     const names = this.pairOfReleases!.map((one) => this.model.releases[one]!.name) as [string, string];
-    const same = !asked && !filtered && Math.abs(by) <= Math.max(before.high - before.low, after.high - after.low);
+    const [then, now] = [before.asked ?? before, after.asked ?? after];
+    const same = !asked && !filtered && Math.abs(now.trips - then.trips) <= Math.max(then.high - then.low, now.high - now.low);
     const told = (total: Numbers): Told => (filtered ? speech.told(total) : { ...speech.told(total), exact: true });
     const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
     const shown = list.slice(0, 40);
@@ -583,7 +648,7 @@ export class App {
         list: shown.map((entry) => {
           const { by: change, place } = entry;
           const sure = entry.before && certainty(entry.before, entry) !== "unsure";
-          return { entry, name: name(place), number: `${change > 0 ? "+" : "−"}${speech.number(Math.round(Math.abs(change)))}`, share: Math.abs(change) / most, sure: 0, sign: Math.sign(change), faint: !sure };
+          return { entry, name: name(place), number: `${change > 0 ? "+" : "−"}${size(change, entry)}`, share: Math.abs(change) / most, sure: 0, sign: Math.sign(change), faint: !sure };
         }),
         more: list.length - shown.length,
       },
@@ -597,9 +662,11 @@ export class App {
     return (this.model.releases[release]!.about.axes ?? []).flatMap((axis): Attribute[] => {
       const { [axis.name]: chosen, ...others } = only;
       const values = axis.levels[0]!.flatMap((value) => {
-        const table = this.level.table(release, { ...others, [axis.name]: value }) ?? this.level.table(release, { [axis.name]: value }) ?? this.coarser(release, { [axis.name]: value });
+        const one = { [axis.name]: value };
+        const here = this.level.table(release, { ...others, ...one }, this.weighted) ?? this.level.table(release, one, this.weighted);
+        const table = here ?? this.coarser(release, one);
         if (!table) return [];
-        const own = table === this.level.table(release, { ...others, [axis.name]: value }) || table === this.level.table(release, { [axis.name]: value });
+        const own = here !== null;
         const total = own && (from ?? to) ? answer(question, table).total : table.total;
         return [{ value, numbers: total ?? { trips: 0, low: 0, high: 0, interval_low: 0, interval_high: 0 } }];
       });
@@ -608,7 +675,7 @@ export class App {
   }
 
   private coarser(release: number, only: State["only"]): Table | null {
-    return this.model.levels.map((level) => level.table(release, only)).find((table) => table !== null) ?? null;
+    return this.model.levels.map((level) => level.table(release, only, this.weighted)).find((table) => table !== null) ?? null;
   }
 
   private drawTools(): void {
@@ -641,7 +708,8 @@ export class App {
       const [origin, destination] = flow.ends;
       const change = this.compared && this.shownChanges.find((one) => one.origin === origin && one.destination === destination);
       if (change) {
-        const by = `${change.by > 0 ? "+" : "−"}${speech.number(Math.abs(Math.round(change.by)))}`;
+        const size = change.after.asked ? speech.rough : speech.number;
+        const by = `${change.by > 0 ? "+" : "−"}${size(Math.abs(Math.round(change.by)))}`;
         return { lines: [words.titlePair(title(origin), title(destination)), words.changePair(speech.told(change.before), speech.told({ ...change.after }), by), words.verdict[change.certainty]], outline: [] };
       }
       const numbers = this.table().pair(origin, destination);
@@ -717,6 +785,17 @@ export class App {
   private fileName = (): string => plain(this.title()).replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "trips";
 }
 
+/** Whether nothing is certain about a number. */
+const boundless = ({ low, high }: Pick<Numbers, "low" | "high">): boolean => low <= 0 && !Number.isFinite(high);
+
+/** The shares of some numbers that are known sharply, fairly and hardly, by their sizes. */
+function sharesOf(numbers: Numbers[]): Record<"sharp" | "medium" | "blurred", number> {
+  const found = { sharp: 0, medium: 0, blurred: 0 };
+  const sum = numbers.reduce((all, { trips }) => all + trips, 0);
+  for (const one of numbers) found[knownAs(one)] += one.trips / Math.max(sum, 1e-9);
+  return found;
+}
+
 const css = (element: Element, name: string): string => getComputedStyle(element).getPropertyValue(name).trim();
 
 const capital = ([first, ...others]: string[]): string[] => [first!, ...others].map((one) => one.charAt(0).toLocaleUpperCase() + one.slice(1));
@@ -741,11 +820,10 @@ function heart(level: Level, table: Table): Bounds | null {
     });
     return [found[0]?.[0] ?? sorted[0]![0], found.at(-1)?.[0] ?? sorted.at(-1)![0]];
   }) as [[number, number], [number, number]];
-  const inside = level.id.flatMap((_, place) => {
-    const centre = level.centre[place];
-    return centre && centre[0] >= x[0] && centre[0] <= x[1] && centre[1] >= y[0] && centre[1] <= y[1] ? [level.boundsOf(place)] : [];
-  });
-  return joinBounds(inside);
+  // Half a place more on each side: districts at the edge of a city can be as large as all others.
+  const half = Math.sqrt(level.typical) / 2 / KM_PER_DEGREE;
+  const wide = half / Math.cos((y[0] * Math.PI) / 180);
+  return [[x[0] - wide, y[0] - half], [x[1] + wide, y[1] + half]];
 }
 
 async function copyText(text: string): Promise<void> {

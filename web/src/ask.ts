@@ -28,7 +28,7 @@ export interface Answer {
 
 const byTrips = (a: Entry, b: Entry): number => b.trips - a.trips || a.place - b.place;
 
-const entry = (place: number, { trips, low, high, interval_low, interval_high }: Numbers): Entry => ({ place, trips, low, high, interval_low, interval_high });
+const entry = (place: number, { trips, low, high, interval_low, interval_high, asked }: Numbers): Entry => ({ place, trips, low, high, interval_low, interval_high, ...(asked ? { asked } : {}) });
 
 export function answer({ level, from, to }: Question, table: Table): Answer {
   if (from >= 0 && to >= 0) return { total: table.pair(from, to), stay: null, list: table.from(from).map((flow) => entry(flow.destination, flow)).sort(byTrips) };

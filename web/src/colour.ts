@@ -30,8 +30,8 @@ export interface Palette {
 }
 
 // OrRd of ColorBrewer; what is small is pale and lets through what lies below.
-const FLOWS = ["#fdc58a30", "#fc8d5990", "#d7301fd8", "#7f0000f0"];
-const DARK_FLOWS = ["#6b331540", "#b4490f98", "#fd8d3cdd", "#fff0d9f5"];
+const FLOWS = ["#fdc58a20", "#fc8d5988", "#d7301fd8", "#7f0000f0"];
+const DARK_FLOWS = ["#6b33152c", "#b4490f98", "#fd8d3cdd", "#fff0d9f5"];
 
 const tinted = (text: string): Colour => hex(text.slice(0, 7), parseInt(text.slice(7), 16));
 

@@ -16,6 +16,8 @@ export interface Row {
 
 const COLUMNS = ["from", "from_name", "to", "to_name", "trips", "interval_low", "interval_high", "low", "high"];
 
+const WEIGHT = ["weight", "weight_low", "weight_high"];
+
 /** Text in quotes where it needs them; a name that a spreadsheet would take for a formula is kept text. */
 function cell(value: string | number): string {
   const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
@@ -23,12 +25,17 @@ function cell(value: string | number): string {
 }
 
 /** In the order of the columns; an upper bound that is not known is left empty. */
-const counts = ({ trips, interval_low, interval_high, low, high }: Numbers): (string | number)[] => [trips, interval_low, interval_high, low, Number.isFinite(high) ? high : ""];
+const counts = (numbers: Numbers): (string | number)[] => {
+  const { trips, interval_low, interval_high, low, high } = numbers.asked ?? numbers;
+  const weight = numbers.asked ? [numbers.trips, numbers.interval_low, numbers.interval_high] : [];
+  return [trips, interval_low, interval_high, low, Number.isFinite(high) ? high : "", ...weight];
+};
 
 export function flowsAsCsv(rows: Row[], only: Readonly<Record<string, string>>): string {
   const chosen = Object.entries(only);
-  const head = [...COLUMNS, ...chosen.map(([name]) => name)];
-  if (rows.some(({ before }) => before)) head.push(...COLUMNS.slice(4).map((name) => `before_${name}`), "certainty");
+  const columns = [...COLUMNS, ...(rows.some(({ numbers }) => numbers.asked) ? WEIGHT : [])];
+  const head = [...columns, ...chosen.map(([name]) => name)];
+  if (rows.some(({ before }) => before)) head.push(...columns.slice(4).map((name) => `before_${name}`), "certainty");
   const lines = rows.map(({ from, to, numbers: own, before, certainty }) => [...from, ...to, ...counts(own), ...chosen.map(([, value]) => value), ...(before ? [...counts(before), certainty ?? ""] : [])]);
   return [head, ...lines].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 }

@@ -10,10 +10,14 @@ export interface PackedNumbers {
   high: Column;
   interval_low: Column;
   interval_high: Column;
+  /** Where the release has weights, the weight of what is counted and its interval. */
+  weight?: Column;
+  weight_low?: Column;
+  weight_high?: Column;
 }
 
 export interface PackedTable {
-  total: Numbers;
+  total: Numbers & { weight?: number; weight_low?: number; weight_high?: number };
   starts: PackedNumbers;
   ends: PackedNumbers;
   origin: Column;
@@ -41,6 +45,9 @@ const bounded = (numbers: Numbers): Numbers => (numbers.high < 0 ? { ...numbers,
 
 const at = (columns: PackedNumbers, i: number): Numbers => bounded(Object.fromEntries(NAMES.map((name) => [name, columns[name][i]!])) as unknown as Numbers);
 
+/** The weight of trips: an interval, and no bounds, since any trip could weigh anything. */
+const weightOf = (asked: Numbers, trips: number, low: number, high: number): Numbers => ({ trips, low: 0, high: Infinity, interval_low: low, interval_high: high, asked });
+
 export interface Flow extends Numbers {
   origin: number;
   destination: number;
@@ -52,13 +59,23 @@ export class Table {
   private readonly begin: Record<"origin" | "destination", Uint32Array>;
   private ranking: Uint32Array | null = null;
 
-  constructor(private readonly packed: PackedTable, places: number) {
+  constructor(private readonly packed: PackedTable, places: number, private readonly weighted = false) {
     this.order = Uint32Array.from(packed.destination, (_, i) => i).sort((a, b) => packed.destination[a]! - packed.destination[b]! || a - b);
     this.begin = { origin: starts(packed.origin, places), destination: starts(packed.destination, places) };
   }
 
   get total(): Numbers {
-    return bounded(this.packed.total);
+    const { weight, weight_low: low, weight_high: high, ...asked } = this.packed.total;
+    return this.weighted ? weightOf(bounded(asked), weight!, low!, high!) : bounded(asked);
+  }
+
+  get hasWeights(): boolean {
+    return this.packed.total.weight !== undefined && this.packed.total.weight > 0;
+  }
+
+  private at(columns: PackedNumbers, i: number): Numbers {
+    const asked = at(columns, i);
+    return this.weighted ? weightOf(asked, columns.weight![i]!, columns.weight_low![i]!, columns.weight_high![i]!) : asked;
   }
 
   /** How many of all trips are certain between the places of the level. */
@@ -67,13 +84,14 @@ export class Table {
   }
 
   get least(): number {
-    return this.packed.least;
+    const { trips, weight } = this.packed.total;
+    return this.weighted ? (this.packed.least * weight!) / Math.max(trips, 1) : this.packed.least;
   }
 
-  starts = (place: number): Numbers => at(this.packed.starts, place);
-  ends = (place: number): Numbers => at(this.packed.ends, place);
+  starts = (place: number): Numbers => this.at(this.packed.starts, place);
+  ends = (place: number): Numbers => this.at(this.packed.ends, place);
 
-  private flow = (i: number): Flow => ({ ...at(this.packed.pairs, i), origin: this.packed.origin[i]!, destination: this.packed.destination[i]! });
+  private flow = (i: number): Flow => ({ ...this.at(this.packed.pairs, i), origin: this.packed.origin[i]!, destination: this.packed.destination[i]! });
 
   from(origin: number): Flow[] {
     return Array.from({ length: this.begin.origin[origin + 1]! - this.begin.origin[origin]! }, (_, i) => this.flow(this.begin.origin[origin]! + i));
@@ -97,7 +115,8 @@ export class Table {
 
   /** The largest flows, the largest first. */
   largest(many: number, keep: (flow: Flow) => boolean = () => true): Flow[] {
-    const { trips } = this.packed.pairs;
+    const { pairs } = this.packed;
+    const trips = this.weighted ? pairs.weight! : pairs.trips;
     this.ranking ??= Uint32Array.from(trips, (_, i) => i).sort((a, b) => trips[b]! - trips[a]! || a - b);
     const found: Flow[] = [];
     for (const i of this.ranking) {
@@ -129,6 +148,7 @@ export class Level {
   readonly number: Map<string, number>;
   private readonly bounds: (Bounds | null)[];
   private readonly tables: Map<string, Table>[];
+  private readonly weighed = new Map<string, Table>();
 
   constructor(private readonly packed: PackedLevel, shapes: Polygon[][]) {
     this.name = packed.level;
@@ -144,8 +164,13 @@ export class Level {
   }
 
   /** The flows of a release with some values, or null where they are not told at this level. */
-  table(release: number, only: Readonly<Record<string, string>> = {}): Table | null {
-    return this.tables[release]?.get(keyOf(only)) ?? null;
+  table(release: number, only: Readonly<Record<string, string>> = {}, weighted = false): Table | null {
+    const key = keyOf(only);
+    const table = this.tables[release]?.get(key) ?? null;
+    if (!weighted || !table?.hasWeights) return table;
+    const own = `${release} ${key}`;
+    if (!this.weighed.has(own)) this.weighed.set(own, new Table(this.packed.tables[release]![key]!, this.id.length, true));
+    return this.weighed.get(own)!;
   }
 
   /** What people call a place. */

@@ -9,6 +9,8 @@ export interface State {
   /** Values of attributes, such as mode: car. */
   only: Readonly<Record<string, string>>;
   view: "flows" | "matrix" | "change";
+  /** What is counted, where there are weights. */
+  count: "weight" | "trips";
   /** Of several releases, the one that is shown. */
   release: number;
   /** Whether areas are outlined that are only roughly known. */
@@ -50,7 +52,7 @@ export function toHash(state: State, view: View | null, first: State): string {
   const found = new URLSearchParams();
   for (const key of ["from", "to", "level"] as const) if (state[key] !== null) found.set(key, state[key]);
   for (const [name, value] of Object.entries(state.only)) found.append("only", `${name}:${value}`);
-  for (const key of ["view", "language", "theme"] as const) if (state[key] !== first[key]) found.set(key, state[key]);
+  for (const key of ["count", "view", "language", "theme"] as const) if (state[key] !== first[key]) found.set(key, state[key]);
   if (state.release) found.set("release", String(state.release));
   if (state.rough) found.set("rough", "1");
   if (view) found.set("at", [view.longitude.toFixed(4), view.latitude.toFixed(4), view.zoom.toFixed(2)].join(","));
@@ -70,6 +72,8 @@ export function fromHash(hash: string): { state: Partial<State>; view: View | nu
   if (language) state.language = language;
   if (/^\d+$/.test(given.get("release") ?? "")) state.release = Number(given.get("release"));
   if (given.get("rough")) state.rough = true;
+  const count = given.get("count");
+  if (count === "trips" || count === "weight") state.count = count;
   const at = given.get("at")?.split(",").map(Number) ?? [];
   const [longitude, latitude, zoom] = at;
   return { state, view: at.length === 3 && at.every(Number.isFinite) ? { longitude: longitude!, latitude: latitude!, zoom: zoom! } : null };

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answer, certainty, changes, placeChanges } from "../src/ask";
 import { flowsAsCsv } from "../src/download";
-import { Level, keyOf } from "../src/levels";
+import { Level, keyOf, type PackedNumbers } from "../src/levels";
 import { unpack } from "../src/model";
 import { fromHash, toHash, type State } from "../src/state";
-import { knownAs, LANGUAGES, Speech, type Numbers } from "../src/words";
+import { certainShare, knownAs, LANGUAGES, Speech, type Numbers } from "../src/words";
 import { level as packedLevel, packed, plainly, release, table } from "./made";
 
 const level = unpack(packed(release("one"))).levels[0]!;
@@ -70,8 +70,8 @@ test("every language has every word", () => {
 });
 
 test("the address has all choices, and nonsense in it is ignored", () => {
-  const first: State = { from: null, to: null, level: null, only: {}, view: "flows", release: 0, rough: false, language: "en", theme: "auto" };
-  const state: State = { from: "a b", to: "ü", level: "districts", only: { mode: "car:1", hour: "07-09" }, view: "matrix", release: 1, rough: true, language: "fr", theme: "dark" };
+  const first: State = { from: null, to: null, level: null, only: {}, view: "flows", count: "weight", release: 0, rough: false, language: "en", theme: "auto" };
+  const state: State = { from: "a b", to: "ü", level: "districts", only: { mode: "car:1", hour: "07-09" }, view: "matrix", count: "trips", release: 1, rough: true, language: "fr", theme: "dark" };
   const read = fromHash(`#${toHash(state, { longitude: -70.6, latitude: -33.4, zoom: 10.25 }, first)}`);
   assert.deepEqual({ ...first, ...read.state }, state);
   assert.deepEqual(read.view, { longitude: -70.6, latitude: -33.4, zoom: 10.25 });
@@ -83,4 +83,26 @@ test("the address has all choices, and nonsense in it is ignored", () => {
 test("a file has ids, names and bounds, and no name becomes a formula", () => {
   const text = flowsAsCsv([{ from: ["1", "=A"], to: ["2", 'B, "C"'], numbers: numbers(10, 1) }], { mode: "car" });
   assert.equal(text, 'from,from_name,to,to_name,trips,interval_low,interval_high,low,high,mode\r\n1,\'=A,2,"B, ""C""",10,9,11,8,12,car\r\n');
+});
+
+test("a weight has an interval and no bounds; what is certain is said of the trips in the data", () => {
+  const times = (one: PackedNumbers, by: number): number[] => Array.from(one.trips, (trips) => by * trips);
+  const weight = (one: PackedNumbers): PackedNumbers => ({ ...one, weight: times(one, 10), weight_low: times(one, 8), weight_high: times(one, 12) });
+  const plain = table(2);
+  const tables = [{ "": { ...plain, total: { ...plain.total, weight: 950, weight_low: 950, weight_high: 950 }, starts: weight(plain.starts), ends: weight(plain.ends), pairs: weight(plain.pairs) } }];
+  const place = new Level({ ...packedLevel, tables }, []);
+  const own = place.table(0, {}, true)!;
+  const pair = own.pair(0, 1)!;
+  assert.deepEqual([pair.trips, pair.interval_low, pair.interval_high, pair.low, pair.high], [200, 160, 240, 0, Infinity]);
+  assert.deepEqual([pair.asked!.trips, pair.asked!.low, pair.asked!.high], [20, 16, 24]);
+  assert.equal(certainShare(pair), 0.8);
+  assert.equal(new Speech("en").told(own.total).about, "950");
+  assert.equal(own.total.asked!.trips, 95);
+  assert.equal(own.least, 30);
+  assert.equal(place.table(0)!.pair(0, 1)!.trips, 20);
+  // Without weights there is nothing to choose.
+  assert.equal(level.table(0, {}, true), level.table(0));
+  const [head, line] = flowsAsCsv([{ from: ["a", "A"], to: ["b", "B"], numbers: pair }], {}).split("\r\n");
+  assert.equal(head, "from,from_name,to,to_name,trips,interval_low,interval_high,low,high,weight,weight_low,weight_high");
+  assert.equal(line, "a,A,b,B,20,18,22,16,24,200,160,240");
 });

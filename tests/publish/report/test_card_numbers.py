@@ -9,7 +9,7 @@ import pytest
 
 from odkanon import anonymize, make_survey
 from odkanon.publish.report.detail_levels import Numbers, choose_levels
-from odkanon.publish.report.level_estimators import EstimatedFlows
+from odkanon.publish.report.level_estimators import EstimatedFlows, EvenFlows, weight_variation
 from odkanon.publish.save import as_saved
 from odkanon.release_format.folder import SavedRelease
 from odkanon.sample.survey import CENTRAL_CELLS
@@ -47,7 +47,9 @@ def ends(table: pa.Table, end: str) -> np.ndarray:
     return latlng_to_cell(lat, lon, FINEST)
 
 
-def true_flows(trips: pa.Table, where: dict[str, str], places: np.ndarray, resolution: int) -> np.ndarray:
+def true_flows(
+    trips: pa.Table, where: dict[str, str], places: np.ndarray, resolution: int, mass: np.ndarray | float = 1.0
+) -> np.ndarray:
     if "mode" in where:
         trips = trips.filter(pc.equal(trips.column("mode"), where["mode"]))
     if "hour" in where:
@@ -60,7 +62,7 @@ def true_flows(trips: pa.Table, where: dict[str, str], places: np.ndarray, resol
         at = order[np.searchsorted(places[order], cells).clip(max=len(places) - 1)]
         number.append(np.where(places[at] == cells, at, len(places)))
     flows = np.zeros((len(places) + 1, len(places) + 1))
-    np.add.at(flows, tuple(number), 1)
+    np.add.at(flows, tuple(number), mass)
     return flows
 
 
@@ -106,3 +108,31 @@ def test_what_is_rare_is_not_taken_to_be_as_rare_as_where_it_is_stated(trips: pa
     by_shares = mass.sum() * mass[column == "00-07"].sum() / mass[column != "any"].sum()
     assert abs(float(found.trips[0]) - early) < abs(by_shares - early)
     assert contradicted(found, np.array([early])) == 0
+
+
+def test_four_of_five_intervals_of_weights_hold(trips: pa.Table, saved: SavedRelease) -> None:
+    assert weight_variation(saved) is not None
+    weights = trips.column("weight").to_numpy()
+    for estimator in (EstimatedFlows(saved), EvenFlows(saved)):
+        held = compared = 0
+        for level in choose_levels([saved], None)[:2]:
+            assert level.cells is not None
+            flows = estimator.flows(level, {})
+            assert flows.total.weight is not None
+            assert flows.total.weight[0] == pytest.approx(weights.sum(), rel=0.02)
+            truth = true_flows(trips, {}, level.cells, int(level.name), weights)
+            for found, true in (
+                (flows.pairs, truth[flows.origin, flows.destination]),
+                (flows.starts, truth[:-1].sum(axis=1)),
+                (flows.ends, truth[:, :-1].sum(axis=0)),
+            ):
+                assert found.weight is not None
+                assert found.weight_low is not None
+                assert found.weight_high is not None
+                assert (found.weight_low <= found.weight).all()
+                assert (found.weight <= found.weight_high).all()
+                large = found.trips >= 5
+                held += int(((found.weight_low <= true) & (true <= found.weight_high))[large].sum())
+                compared += int(large.sum())
+        if isinstance(estimator, EstimatedFlows):
+            assert 0.7 <= held / compared <= 0.97

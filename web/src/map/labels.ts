@@ -8,8 +8,8 @@ import type { Room, ViewState } from "./camera";
 export interface Label {
   at: Point;
   text: string;
-  /** "chosen" stands out. */
-  kind: "place" | "chosen";
+  /** "chosen" stands out; an "area" is named by its distance from a place. */
+  kind: "place" | "chosen" | "area";
 }
 
 export interface Written {

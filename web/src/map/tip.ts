@@ -15,9 +15,7 @@ export class Tip {
 
   /** Shows it beside a pixel of the map. */
   show({ lines, outline }: Pointed, [x, y]: Point, viewport: WebMercatorViewport): void {
-    const corner = (place: Point): string => (viewport.project(place) as Point).map((at) => at.toFixed(1)).join(" ");
-    const path = outline.flat().map((ring) => `M${ring.map(corner).join("L")}Z`).join("");
-    replace(this.outline, ...(path ? [svg("path", { class: "under", d: path }), svg("path", { d: path })] : []));
+    this.draw(outline, viewport);
     this.element.hidden = false;
     replace(this.element, ...lines.map((line, i) => h(i ? "div" : "strong", {}, line)));
     const { clientWidth, clientHeight } = this.element.parentElement!;
@@ -27,9 +25,15 @@ export class Tip {
     Object.assign(this.element.style, { left: `${left}px`, top: `${below ? y + 14 : Math.max(0, y - offsetHeight - 8)}px` });
   }
 
+  /** Draws an outline alone. */
+  draw(outline: Polygon[], viewport: WebMercatorViewport): void {
+    const corner = (place: Point): string => (viewport.project(place) as Point).map((at) => at.toFixed(1)).join(" ");
+    const path = outline.flat().map((ring) => `M${ring.map(corner).join("L")}Z`).join("");
+    replace(this.outline, ...(path ? [svg("path", { class: "under", d: path }), svg("path", { d: path })] : []));
+  }
+
   hide(): void {
-    if (this.element.hidden) return;
     this.element.hidden = true;
-    replace(this.outline);
+    if (this.outline.firstChild) replace(this.outline);
   }
 }

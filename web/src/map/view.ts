@@ -2,7 +2,7 @@
 
 import { Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo } from "@deck.gl/core";
 import { h, replace, svg } from "../dom";
-import type { Bounds, Point } from "../geometry";
+import type { Bounds, Point, Polygon } from "../geometry";
 import { Camera, type Room, type ViewState } from "./camera";
 import { lookAtWebGL } from "./flat";
 import { Labels, type Label } from "./labels";
@@ -208,6 +208,12 @@ export class Maps {
     const pointed = this.handlers.point(flow, place);
     if (pointed) this.tip.show(pointed, at, this.viewport());
     else this.tip.hide();
+  }
+
+  /** Outlines a place until the pointer is on the map or the view changes. */
+  mark(outline: Polygon[]): void {
+    this.tip.hide();
+    this.tip.draw(outline, this.viewport());
   }
 
   private pick(info: PickingInfo): void {

@@ -9,6 +9,8 @@ export interface CardActions {
   choose: (end: "from" | "to", place: string | null) => void;
   suggest: (text: string) => Suggestion[];
   open: (entry: Entry) => void;
+  /** The pointer or the focus is on a row, or no longer. */
+  mark: (entry: Entry | null) => void;
 }
 
 export interface CardContent {
@@ -17,8 +19,8 @@ export interface CardContent {
   from: string | null;
   to: string | null;
   sentences: string[];
-  /** How much of it is certain, in which words, and the bounds, which are there on request. */
-  known: { share: number; text: string; bounds: string | null } | null;
+  /** Shares that are known sharply and fairly well, in words, and the bounds, which are there on request. */
+  known: { sharp: number; medium: number; text: string; sure: string; bounds: string | null } | null;
   heading: string;
   list: { entry: Entry; name: string; number: string; share: number; sure: number; sign?: number; faint?: boolean }[];
   more: number;
@@ -74,15 +76,19 @@ export class Card {
     whole.style.width = `${100 * share}%`;
     const certain = h("i", { class: "certain" });
     certain.style.width = `${100 * share * sure}%`;
-    return h("button", { type: "button", "data-key": `list-${entry.place}`, class: faint ? "faint" : null, onclick: () => this.actions.open(entry) }, whole, sign === undefined && certain, h("span", {}, name), h("em", {}, number));
+    return h("button", { type: "button", "data-key": `list-${entry.place}`, class: faint ? "faint" : null, onclick: () => this.actions.open(entry), onmouseenter: () => this.actions.mark(entry), onmouseleave: () => this.actions.mark(null), onfocus: () => this.actions.mark(entry), onblur: () => this.actions.mark(null) }, whole, sign === undefined && certain, h("span", {}, name), h("em", {}, number));
   }
 
   private drawKnown(known: CardContent["known"], { words }: Speech): void {
     this.known.hidden = !known;
     if (!known) return;
-    const bar = h("i", {});
-    bar.style.width = `${100 * known.share}%`;
-    const parts: Child[] = [h("div", { class: "bar", "aria-hidden": "true" }, bar), h("small", {}, known.text)];
+    const part = (share: number, kind: string): HTMLElement => {
+      const own = h("i", { class: kind });
+      own.style.width = `${100 * share}%`;
+      return own;
+    };
+    const bar = h("div", { class: "bar", "aria-hidden": "true" }, part(known.sharp, "sharp"), part(known.medium, "medium"));
+    const parts: Child[] = [bar, h("small", { title: words.knownNote }, known.text, " ", h("span", { class: "sure" }, known.sure))];
     refill(this.known, ...parts, known.bounds !== null && this.certain(known.bounds, words));
   }
 

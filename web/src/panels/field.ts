@@ -25,7 +25,7 @@ export class PlaceField {
     this.input = h("input", { id: `place-${name}`, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", "aria-expanded": "false", "aria-autocomplete": "list", "aria-controls": `options-${name}` });
     this.input.addEventListener("input", () => this.look());
     this.input.addEventListener("focus", () => this.input.select());
-    this.input.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    this.input.addEventListener("blur", () => setTimeout(() => document.activeElement !== this.input && this.close(), 150));
     this.input.addEventListener("keydown", (event) => this.key(event));
     this.clear.addEventListener("click", () => this.choose(null));
     this.element = h("div", { class: "field" }, this.label, h("div", { class: "entry" }, this.input, this.clear, this.options));

@@ -28,7 +28,7 @@ export class Promises {
     const noise = noiseOf(parameters);
     const counts = COUNTS.filter((name) => rule[name] != null).map((name) => `${speech.decimal(rule[name]!)} ${words.counted[name]}`);
     const text = noise ? words.promiseNoise(noise.unit, speech.decimal(noise.epsilon)) : published.classes ? words.promise(counts.join(` ${words.and} `)) : words.promiseNothing;
-    replace(this.element, h("p", {}, h("b", {}, words.promiseLead), ` ${text} `, h("button", { type: "button", class: "link", onclick: () => this.open() }, words.made)));
+    replace(this.element, h("p", {}, h("b", {}, words.promiseLead), " ", h("span", {}, `${text} `), h("button", { type: "button", class: "link", onclick: () => this.open() }, words.made)));
     if (this.dialog.open) this.fill();
   }
 

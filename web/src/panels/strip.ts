@@ -3,7 +3,8 @@
 import { THICK, widthOf } from "../map/arrows";
 import { nice } from "../colour";
 import { h, refill, svg, type Child } from "../dom";
-import type { Numbers, Speech } from "../words";
+import type { State } from "../state";
+import { certainShare, type Numbers, type Speech } from "../words";
 
 export interface Value {
   value: string;
@@ -25,11 +26,17 @@ export interface StripContent {
   hasRough: boolean;
   /** Whether widths are changes. */
   signed: boolean;
+  playing: boolean;
+  /** What is counted; null where there is no choice. */
+  count: State["count"] | null;
 }
 
 export interface StripActions {
   pick: (name: string, value: string | null) => void;
   rough: (on: boolean) => void;
+  count: (what: State["count"]) => void;
+  /** Goes through some values one after the other, or stops. */
+  play: (name: string, values: string[]) => void;
 }
 
 /** Hours and slots of hours stand in the order of the day; other values by size. */
@@ -49,14 +56,19 @@ export class Strip {
     const timed = content.attributes.filter(isTimes);
     const others = content.attributes.filter((one) => !timed.includes(one));
     const rough = content.hasRough && this.roughBox(content.rough, speech);
-    const foot = h("div", { class: content.signed ? "foot signed" : "foot" }, h("span", { class: "detail" }, content.detail), legend(content.most, speech), content.signed && signs(speech), rough);
-    refill(this.element, ...others.map((one) => this.chips(one, speech)), ...timed.map((one) => this.bars(one, speech)), foot);
+    const foot = h("div", { class: content.signed ? "foot signed" : "foot" }, h("span", { class: "detail" }, content.detail), content.count && this.counts(content.count, speech), legend(content.most, speech), content.signed && signs(speech), rough);
+    refill(this.element, ...others.map((one) => this.chips(one, speech)), ...timed.map((one) => this.bars(one, content.playing, speech)), foot);
   }
 
   private roughBox(on: boolean, { words }: Speech): HTMLElement {
     const box = h("input", { type: "checkbox", checked: on, "data-key": "rough" });
     box.addEventListener("change", () => this.actions.rough(box.checked));
     return h("label", { class: "rough" }, box, words.rough);
+  }
+
+  private counts(count: State["count"], { words }: Speech): HTMLElement {
+    const choice = (what: State["count"], text: string): HTMLElement => h("button", { type: "button", class: "chip", "data-key": `count-${what}`, "aria-pressed": String(count === what), onclick: () => this.actions.count(what) }, text);
+    return h("span", { class: "counts", role: "group", "aria-label": words.countChoice }, choice("weight", words.countWeight), choice("trips", words.countTrips));
   }
 
   private chips({ name, values, chosen }: Attribute, speech: Speech): HTMLElement {
@@ -67,7 +79,7 @@ export class Strip {
   }
 
   /** Bars: solid what is certain, hatched what is estimated. */
-  private bars({ name, values, chosen }: Attribute, speech: Speech): HTMLElement {
+  private bars({ name, values, chosen }: Attribute, playing: boolean, speech: Speech): HTMLElement {
     const shown = values.filter(({ value }) => HOUR.test(value));
     const spans = shown.map(({ value }) => spanOf(value));
     const rate = shown.map(({ numbers }, i) => numbers.trips / spans[i]!);
@@ -75,13 +87,17 @@ export class Strip {
     const bars = shown.map(({ value, numbers }, i) => {
       const [all, sure] = [h("i", { class: "estimated" }), h("i", { class: "certain" })];
       all.style.height = `${(BAR * rate[i]!) / most}px`;
-      sure.style.height = `${((BAR * rate[i]!) / most) * Math.min(1, numbers.low / Math.max(numbers.trips, 1e-9))}px`;
+      sure.style.height = `${((BAR * rate[i]!) / most) * certainShare(numbers)}px`;
       const title = `${value}: ${speech.words.tipTrips(speech.told(numbers))}`;
       const bar = h("button", { type: "button", class: "hour", title, "aria-label": title, "aria-pressed": String(chosen === value), "data-key": `${name}:${value}`, onclick: () => this.actions.pick(name, chosen === value ? null : value) }, h("span", { class: "column" }, all, sure), h("small", {}, shown.length > 12 && i % 3 ? "" : value));
       bar.style.flexGrow = String(spans[i]!);
       return bar;
     });
-    return h("div", { class: "hours", role: "group", "aria-label": speech.words.hourBars, title: speech.words.barNote }, ...bars);
+    const { play, stop, hourBars, barNote } = speech.words;
+    const busy = shown.filter(({ numbers }) => numbers.trips >= 1).map(({ value }) => value);
+    const sign = svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: playing ? "M4 4h8v8H4z" : "M5 3l8 5-8 5z" }));
+    const player = h("button", { type: "button", class: "play", "data-key": `play-${name}`, "aria-label": playing ? stop : play, title: playing ? stop : play, onclick: () => this.actions.play(name, busy) }, sign);
+    return h("div", { class: "hours", role: "group", "aria-label": hourBars, title: barNote }, player, ...bars);
   }
 }
 

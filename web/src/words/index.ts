@@ -14,7 +14,15 @@ export interface Numbers {
   high: number;
   interval_low: number;
   interval_high: number;
+  /** Of a weight: the trips that it is the weight of. */
+  asked?: Numbers;
 }
+
+/** The share of a number that is certain. */
+export const certainShare = (numbers: Numbers): number => {
+  const { low, trips } = numbers.asked ?? numbers;
+  return Math.min(1, low / Math.max(trips, 1e-9));
+};
 
 /** A share is told only where its interval is narrower than half of it. */
 const WIDEST = 0.5;
@@ -24,18 +32,22 @@ export class Speech {
   private readonly whole: Intl.NumberFormat;
   private readonly one: Intl.NumberFormat;
   private readonly two: Intl.NumberFormat;
+  private readonly three: Intl.NumberFormat;
   private readonly list: Intl.ListFormat;
 
   constructor(readonly language: string) {
     this.words = LANGUAGES[language] ?? en;
     this.whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0, useGrouping: true });
     this.one = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+    this.three = new Intl.NumberFormat(language, { maximumSignificantDigits: 3 });
     this.two = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 });
     this.list = new Intl.ListFormat(language === "en" ? "en-GB" : language, { type: "conjunction" });
   }
 
   number = (value: number): string => this.whole.format(value);
   decimal = (value: number): string => this.one.format(value);
+  /** A large number in three digits. */
+  rough = (value: number): string => this.three.format(value);
   listed = (parts: string[]): string => this.list.format(parts);
   area = (km2: number): string => `${(km2 < 100 ? this.two : this.whole).format(km2)}\u00a0km²`;
   percent = (share: number): string => `${share > 0 && share < 0.005 ? "<\u00a01" : share >= 0.995 && share < 1 ? ">\u00a099" : Math.round(share * 100)}\u00a0%`;
@@ -44,7 +56,7 @@ export class Speech {
   told(numbers: Numbers): Told {
     const { trips, interval_low: low, interval_high: high } = numbers;
     const exact = numbers.low === numbers.high;
-    if (high - low < 1) return { about: this.number(trips), between: "", exact };
+    if (high - low < 1) return { about: numbers.asked ? this.rough(trips) : this.number(trips), between: "", exact };
     const unit = unitOf(high - low);
     const [from, to] = [Math.floor(low / unit) * unit, Math.ceil(high / unit) * unit];
     return { about: this.number(Math.round(trips / unit) * unit || trips), between: this.words.range(this.number(Math.max(0, from)), this.number(to)), exact };

@@ -6,7 +6,7 @@ no H3 cells. Every number of the page is computed here; `web/src/levels.ts` only
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
@@ -49,22 +49,51 @@ SAMPLES = 12
 """Points along each side of a zone that is no cell."""
 MOST_SAMPLED = 250
 OVERLAP = 1.2
+WIDTH = 1.2816
+"""Standard deviations on each side of an 80 % interval."""
 NEGLIGIBLE = 0.5
 """Pairs with a smaller estimate are not packed."""
 
 
 class Numbers(NamedTuple):
-    """Estimates with their bounds and intervals, one entry for each pair or place."""
+    """Estimates with their bounds and intervals, one entry for each pair or place.
+
+    The weight of what is estimated has an interval, but no bounds: any trip could weigh anything.
+    """
 
     trips: Floats
     low: Floats
     high: Floats
     interval_low: Floats
     interval_high: Floats
+    weight: Floats | None = None
+    weight_low: Floats | None = None
+    weight_high: Floats | None = None
 
     def take(self, which: Any) -> Numbers:
         """Return some of the entries."""
-        return Numbers(*(values[which] for values in self))
+        return self._replace(**{name: values[which] for name, values in self._asdict().items() if values is not None})
+
+    def with_weight(self, weight: Floats, deviation: float, stated: float) -> Numbers:
+        """Return the numbers with the weight of what they count.
+
+        Parameters
+        ----------
+        weight : array of float
+            The estimated weight.
+        deviation : float
+            Standard deviation of the weight of a trip, in parts of its mean. The mean weight of trips that no row
+            states by themselves varies by it.
+        stated : float
+            The share of the trips that are in rows whose own weight is published; that of rows at their cap follows
+            from the other rows.
+        """
+        trips = np.maximum(self.trips, 1e-9)
+        unsure = np.maximum(self.trips - stated * self.low, 0)
+        spread = WIDTH * deviation * np.sqrt(unsure) / trips
+        below, above = ((self.trips - self.interval_low) / trips, (self.interval_high - self.trips) / trips)
+        low, high = (np.hypot(side, spread) for side in (below, above))
+        return self._replace(weight=weight, weight_low=weight * np.maximum(1 - low, 0), weight_high=weight * (1 + high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,11 +339,15 @@ def _pack_flows(flows: LevelFlows, most: int) -> dict[str, Any]:
 
 def _whole(numbers: Numbers) -> dict[str, list[int]]:
     """Return whole numbers: lower ends rounded down, upper ends up, so that they still hold."""
-    rounded = [np.floor if name.endswith("low") else np.ceil if name.endswith("high") else np.rint for name in NUMBERS]
     return {
-        name: turn(np.round(np.where(np.isfinite(values), values, UNBOUNDED), 6)).astype(np.int64).tolist()
-        for name, turn, values in zip(NUMBERS, rounded, numbers, strict=True)
+        name: _turn(name)(np.round(np.where(np.isfinite(values), values, UNBOUNDED), 6)).astype(np.int64).tolist()
+        for name, values in numbers._asdict().items()
+        if values is not None
     }
+
+
+def _turn(name: str) -> Callable[..., Any]:
+    return np.floor if name.endswith("low") else np.ceil if name.endswith("high") else np.rint
 
 
 def _pack_numbers(numbers: Numbers) -> dict[str, Any]:

@@ -19,10 +19,12 @@ from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonA
 from odkanon.estimate.zone_shares import zone_shares
 from odkanon.methods.method_registry import is_nested
 from odkanon.model.axes import AXES
+from odkanon.model.measures import AT_CAP
 from odkanon.publish.report.detail_levels import (
     NEGLIGIBLE,
     NUMBERS,
     UNBOUNDED,
+    WIDTH,
     AreaLevel,
     Estimator,
     LevelFlows,
@@ -34,15 +36,31 @@ from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import WORLD, Cells, Floats, cell_to_parent, cell_to_resolution, latlng_to_cell
 from odkanon.zoning.zone_nodes import cell_nodes
 
-_WIDTH = 1.2816
-"""Standard deviations on each side of an 80 % interval."""
-
 
 def choose_estimator(release: SavedRelease, levels: Sequence[AreaLevel], *, fast: bool = False) -> Estimator:
     """Return what estimates the flows of a release: the estimate, if its zones have outlines and time allows."""
     located = all(None not in level.outlines for level in levels)
     ends = (release.zone_index.outlines[each] for each in np.unique(release.zone_index.origin).tolist())
     return EvenFlows(release) if fast or not located or all(end is None for end in ends) else EstimatedFlows(release)
+
+
+def weight_variation(release: SavedRelease) -> tuple[float, float] | None:
+    """Return how much the weights of trips differ and the share of the trips whose weight is stated; see `Numbers`.
+
+    None where the release has no weights, or more than one value of them cannot be seen.
+    """
+    if "weight" not in release.measures or release.is_noisy:
+        return None
+    trips, weight = release.measure("trips"), release.measure("weight")
+    stated = np.ones(len(trips), dtype=bool)
+    if AT_CAP in release.table.column_names:
+        stated = ~release.table.column(AT_CAP).to_numpy(zero_copy_only=False).astype(bool)
+    own, mass = trips[stated], weight[stated]
+    if len(own) < 2 or mass.sum() <= 0:
+        return None
+    mean = mass.sum() / own.sum()
+    variance = float((own * (mass / own - mean) ** 2).sum() / (len(own) - 1))
+    return float(np.sqrt(variance) / mean), float(own.sum() / trips.sum())
 
 
 def most_unlisted(release: SavedRelease) -> float:
@@ -61,6 +79,20 @@ class EstimatedFlows:
         self._everywhere: Areas = _KnownAreas(Everywhere())
 
     @cached_property
+    def _variation(self) -> tuple[float, float] | None:
+        return weight_variation(self.release)
+
+    def _numbers(self, found: FlowEstimates) -> Numbers:
+        columns = [
+            found.table.column(name).fill_null(UNBOUNDED).to_numpy().astype(np.float64)
+            for name in ("estimate", *NUMBERS[1:])
+        ]
+        numbers = Numbers(*columns)
+        if self._variation is None:
+            return numbers
+        return numbers.with_weight(found.table.column("weight").to_numpy(), *self._variation)
+
+    @cached_property
     def _reader(self) -> ReleaseReader:
         return read_flows(self.release)
 
@@ -76,24 +108,25 @@ class EstimatedFlows:
         number = {name: at for at, name in enumerate(level.ids)}
         origin, destination = (_positions(pairs.table, axis, number) for axis in AXES)
         starts, stops = (
-            _numbers(found).take(np.argsort(_positions(found.table, axis, number)))
+            self._numbers(found).take(np.argsort(_positions(found.table, axis, number)))
             for found, axis in zip(ends, AXES, strict=True)
         )
-        return LevelFlows(origin, destination, _numbers(pairs), starts, stops, self._total_of(where))
+        return LevelFlows(origin, destination, self._numbers(pairs), starts, stops, self._total_of(where))
 
     def _total_of(self, where: Mapping[str, str]) -> Numbers:
         key = str(sorted(where.items()))
         if key not in self._totals:
             every = self._everywhere
-            found = _numbers(self._reader.between(every, every, where=where, least=0.0)) if where else self._total()
-            self._totals[key] = found
+            asked = self._reader.between(every, every, where=where, least=0.0) if where else None
+            self._totals[key] = self._total() if asked is None else self._numbers(asked)
         return self._totals[key]
 
     def _total(self) -> Numbers:
         trips = np.array([float(self.release.measure("trips").sum())])
         if self.release.is_noisy:
             return Numbers(trips, np.zeros(1), np.full(1, np.inf), trips, trips)
-        return Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
+        total = Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
+        return _with_total_weight(total, self.release)
 
     def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
         """Return the places of a level, and all of them as one."""
@@ -131,10 +164,12 @@ def _positions(table: pa.Table, axis: str, number: Mapping[str, int]) -> Ints:
     return np.array([number[name] for name in table.column(axis).to_pylist()], dtype=np.int64)
 
 
-def _numbers(found: FlowEstimates) -> Numbers:
-    names = ["estimate", *NUMBERS[1:]]
-    columns = (found.table.column(name).fill_null(UNBOUNDED).to_numpy().astype(np.float64) for name in names)
-    return Numbers(*columns)
+def _with_total_weight(total: Numbers, release: SavedRelease) -> Numbers:
+    """Return the numbers of all trips with the published weight of all, which is no estimate."""
+    if weight_variation(release) is None:
+        return total
+    weight = np.array([float(release.measure("weight").sum())])
+    return total._replace(weight=weight, weight_low=weight, weight_high=weight)
 
 
 class EvenFlows:
@@ -148,7 +183,7 @@ class EvenFlows:
     def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
         """Return the flows of the trips with some values of attributes."""
         share, group = self._shares_in(level)
-        stated, likely, possible = self._matrices(where, group, len(share))
+        stated, likely, possible, weight = self._matrices(where, group, len(share))
         whole, meets = np.where(np.arange(len(share))[:, None] < len(level.ids), share, 0), (share > 0).astype(float)
         unlisted = most_unlisted(self.release)
         low = whole.T @ stated @ whole
@@ -157,16 +192,30 @@ class EvenFlows:
         if level.name == "zones" and not where and not is_nested(str(self.release.manifest.get("method"))):
             high = np.where(low > 0, low, high)  # a listed row has all trips between its zones
         origin, destination = np.nonzero(trips > 0)
-        pairs = _with_interval(trips[origin, destination], low[origin, destination], high[origin, destination])
+        chosen = (origin, destination)
+        pairs = self._weighed(
+            _with_interval(trips[chosen], low[chosen], high[chosen]), (share.T @ weight @ share)[chosen]
+        )
         starts, ends = (
-            _with_interval(
-                share.T @ likely.sum(axis), whole.T @ stated.sum(axis), meets.T @ possible.sum(axis) + unlisted
+            self._weighed(
+                _with_interval(
+                    share.T @ likely.sum(axis), whole.T @ stated.sum(axis), meets.T @ possible.sum(axis) + unlisted
+                ),
+                share.T @ weight.sum(axis),
             )
             for axis in (1, 0)
         )
         total = _with_interval(*(np.array([mass.sum()]) for mass in (likely, stated, possible)))
         total = total._replace(high=total.high + unlisted)
+        total = self._weighed(total, np.array([weight.sum()])) if where else _with_total_weight(total, self.release)
         return LevelFlows(origin, destination, pairs, starts, ends, total)
+
+    @cached_property
+    def _variation(self) -> tuple[float, float] | None:
+        return weight_variation(self.release)
+
+    def _weighed(self, numbers: Numbers, weight: Floats) -> Numbers:
+        return numbers if self._variation is None else numbers.with_weight(weight, *self._variation)
 
     @cached_property
     def _table(self) -> tuple[Ints, Ints, Floats]:
@@ -174,10 +223,16 @@ class EvenFlows:
         return index.origin, index.destination, self.release.measure("trips")
 
     def _matrices(self, where: Mapping[str, str], group: Ints, size: int) -> list[Floats]:
-        """Return the trips between groups of zones that certainly, probably and possibly have some values."""
+        """Return the trips between groups of zones that certainly, probably and possibly have some values.
+
+        The last matrix is the weight of those that probably do.
+        """
         origin, destination, _ = self._table
         pair = group[origin] * size + group[destination]
         masses = self.masses(where)
+        trips = self._table[2]
+        mean = np.zeros(len(trips)) if self._variation is None else self.release.measure("weight") / trips
+        masses.append(masses[1] * mean)
         return [
             np.bincount(pair, mass, minlength=size * size).astype(np.float64).reshape(size, size) for mass in masses
         ]
@@ -282,5 +337,5 @@ def _with_interval(trips: Floats, low: Floats, high: Floats) -> Numbers:
     """Return estimates with bounds, and with intervals that grow with what is not sure."""
     high = np.maximum(high, trips)
     unsure = np.maximum(trips - low, 0)
-    spread = _WIDTH * np.sqrt(1.6 * unsure + 0.03 * unsure**2)
+    spread = WIDTH * np.sqrt(1.6 * unsure + 0.03 * unsure**2)
     return Numbers(trips, low, high, np.maximum(low, trips - spread), np.minimum(high, trips + spread))
