@@ -196,27 +196,44 @@ class ReleaseReader:
         inside = _point_shares(zones.points, areas, len(zones.level))
         return vstack([of_nodes @ _point_shares(tree.points, areas, len(tree)), inside]).tocsr()
 
-    def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
-        """Return the expected trips and weight between areas as sparse matrices, without bounds."""
-        return self._expected(
-            self._counted(self.select(where)), self._shares(origins, 0), self._shares(destinations, 1)
-        )
+    def expected_of(self, origins: Areas, destinations: Areas, pairs: tuple[Ints, Ints]) -> dict[str, Floats]:
+        """Return the expected trips and weight of some pairs of areas, without bounds.
+
+        Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made.
+        """
+        entries, start, end = self._entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
+        first, count = end.indptr[pairs[1]].astype(np.int64), np.diff(end.indptr)[pairs[1]].astype(np.int64)
+        batch = np.cumsum(count) // _PAIRS_AT_ONCE
+        found = {}
+        for name in self.measures:
+            reached = start @ self._flow(entries, name)
+            reached.sort_indices()
+            values = np.zeros(len(batch))
+            for number in range(int(batch[-1]) + 1 if len(batch) else 0):
+                some = np.flatnonzero(batch == number)
+                at = spans(first[some], first[some] + count[some])
+                pair = np.repeat(np.arange(len(some)), count[some])
+                part = np.asarray(reached[pairs[0][some][pair], end.indices[at]]).ravel() * end.data[at]
+                values[some] = np.bincount(pair, part, len(some))
+            found[name] = values
+        return found
 
     def _counted(self, chosen: SelectedRows) -> _Entries:
         """Return the entries that count, with the share of them that does."""
         weights = np.zeros(len(self.model.blocks.row))
         weights[chosen.parts] = chosen.weights
-        return self._entries.times(weights[self._entries.part])
+        return self._entries if (weights == 1).all() else self._entries.times(weights[self._entries.part])
 
-    def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
+    def _flow(self, entries: _Entries, measure: str) -> Any:
+        """Return the trips or the weight between nodes as a sparse matrix."""
         from scipy.sparse import csr_array
 
-        found = {}
-        for name, mass in self.measures.items():
-            values = mass[entries.row] * entries.share, (entries.origin, entries.destination)
-            flow = csr_array(values, shape=(start[0].shape[0], end[0].shape[0]))
-            found[name] = (start[1] @ (flow @ end[0])).tocsr()
-        return found
+        nodes = [int(self.tree.offsets[-1]) * len(self.model.blocks.row) + len(zones.level) for zones in self.model.zones]
+        mass = self.measures[measure][entries.row] * entries.share
+        return csr_array((mass, (entries.origin, entries.destination)), shape=(nodes[0], nodes[1]))
+
+    def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
+        return {name: (start[1] @ (self._flow(entries, name) @ end[0])).tocsr() for name in self.measures}
 
     def between(
         self, origins: Areas, destinations: Areas, *, where: Where = None, least: float = LEAST

@@ -194,6 +194,17 @@ class _Fit:
         """The entries of all combinations and blocks, in one numbering, that have a row."""
         return np.flatnonzero(self.blocks.row.ravel() >= 0)
 
+    @cached_property
+    def _row_used(self) -> Ints:
+        """The rows of these entries."""
+        return self.blocks.row.ravel()[self._used].astype(np.int64)
+
+    @cached_property
+    def _row_trips(self) -> Floats:
+        """The trips of the row of each combination and block; 0 where there is none."""
+        found: Floats = np.where(self.blocks.row >= 0, self.trips[self.blocks.row], 0.0)
+        return found
+
     def run(self) -> Rates:
         """Return the fitted rates."""
         parts, places, width = len(self.blocks.row), len(self.tree), len(DISTANCES_KM)
@@ -255,7 +266,7 @@ class _Fit:
     def _shares(self, rate: Floats, beside: Floats) -> tuple[Floats, Floats]:
         """Return the share of its row that each block has, in proportion to its rate."""
         blocks, rows, used = self.blocks, len(self.trips), self._used
-        row, own = blocks.row.ravel()[used], rate.ravel()[used]
+        row, own = self._row_used, rate.ravel()[used]
         while True:
             total = _sums(row, own, rows) + _sums(blocks.beside_row, beside, rows)
             empty = total <= 0
@@ -268,8 +279,7 @@ class _Fit:
 
     def _allocated(self, share: Floats, beside: Floats) -> tuple[Floats, Floats]:
         """Return the trips of blocks and of pairs beside them."""
-        blocks = self.blocks
-        return np.where(blocks.row >= 0, self.trips[blocks.row] * share, 0.0), self.trips[blocks.beside_row] * beside
+        return self._row_trips * share, self.trips[self.blocks.beside_row] * beside
 
     def _expected(self, rates: Rates) -> tuple[Floats, Floats, Floats]:
         """Return the trips that start and end in each place, and those of each class of distance."""
@@ -317,11 +327,12 @@ class _Fit:
         tree, blocks, (classes, _) = self.tree, self.blocks, self._classes
         nodes, origin, destination, f = int(tree.offsets[-1]), rates.origin, rates.destination, rates.decay
         for _ in range(_FURNESS_ROUNDS):
-            to = tree.sums(destination)[:, blocks.destination] * f[:, classes]
+            by_distance = f[:, classes]
+            to = tree.sums(destination)[:, blocks.destination] * by_distance
             origin = _ratio(starts, tree.push_down(_sums_by_part(blocks.origin, to, nodes)))
             start = tree.sums(origin)[:, blocks.origin]
-            destination = _ratio(ends, tree.push_down(_sums_by_part(blocks.destination, start * f[:, classes], nodes)))
-            rate = start * tree.sums(destination)[:, blocks.destination] * f[:, classes]
+            destination = _ratio(ends, tree.push_down(_sums_by_part(blocks.destination, start * by_distance, nodes)))
+            rate = start * tree.sums(destination)[:, blocks.destination] * by_distance
             f = f * _ratio(decay, _sums_by_part(classes, rate, f.shape[1]))
             f = np.maximum(f, _SMALLEST * f.max(axis=1, keepdims=True))
         return Rates(origin, destination, f)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -245,8 +246,23 @@ def _equal(one: Cells, other: Cells) -> tuple[Ints, Ints]:
 
 def _cell_above(lat: Floats, lon: Floats, resolution: int) -> Cells:
     """Return the cells of points, by way of the finest cells: those of H3's own coarse grid may differ at borders."""
-    fine = latlng_to_cell(lat, (lon + 180) % 360 - 180, max(resolution, FINEST + 2))
+    fine = latlng_to_cell(lat, (lon + 180) % 360 - 180, resolution) if resolution > _FINE else _fine_cells(lat, lon)
     return cell_to_parent(fine, resolution)
+
+
+def _fine_cells(lat: Floats, lon: Floats) -> Cells:
+    """Return the fine cells of points, kept as long as these: each level of detail of a page asks for them again."""
+    key = id(lat), id(lon)
+    if key not in _CELLS:
+        _CELLS[key] = latlng_to_cell(lat, (lon + 180) % 360 - 180, _FINE)
+        for side in (lat, lon):
+            finalize(side, _CELLS.pop, key, None)
+    return _CELLS[key]
+
+
+_FINE = FINEST + 2
+_CELLS: dict[tuple[int, int], Cells] = {}
+"""The fine cells of points that are still in use."""
 
 
 def _geojson(cell: str) -> str:

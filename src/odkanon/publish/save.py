@@ -22,7 +22,7 @@ from odkanon.model.release import Release
 from odkanon.publish.manifests import full_manifest, public_manifest
 from odkanon.publish.report import PageTexts, is_built, make_page
 from odkanon.publish.report.place_page import make_place_page
-from odkanon.release_format.contents import classes_table, leaf_counts, make_index, zones_geojson
+from odkanon.release_format.contents import leaf_counts, make_index, published_tables
 from odkanon.release_format.datapackage import describe_package, size_and_digest
 from odkanon.release_format.folder import SavedRelease
 from odkanon.release_format.names import (
@@ -130,7 +130,7 @@ def save_linked(
 def write_public(release: Release, folder: Path, name: str, matrix: Any = None, texts: PageTexts | None = None) -> None:
     """Write the public files of a release into a folder, and verify what was written."""
     folder.mkdir(exist_ok=True)
-    table, zones, manifest = classes_table(release), zones_geojson(release), public_manifest(release)
+    (table, zones), manifest = published_tables(release), public_manifest(release)
     pyarrow.parquet.write_table(table, folder / PARQUET)
     with closing(connect()) as connection:
         write_csv(guard_text(table), folder / CSV, connection)
@@ -159,7 +159,8 @@ def write_public(release: Release, folder: Path, name: str, matrix: Any = None, 
 
 def as_saved(release: Release, name: str = "release") -> SavedRelease:
     """Return a release as it would be read back."""
-    return SavedRelease(name, public_manifest(release), zones_geojson(release)["features"], classes_table(release))
+    table, zones = published_tables(release)
+    return SavedRelease(name, public_manifest(release), zones["features"], table)
 
 
 def _account(release: Release, folder: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import ceil, floor
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -31,6 +32,19 @@ WEIGHT_UNIT = "sum of the weights of these trips, in four significant digits"
 _TRIPS_UNIT = "trips of the input"
 _NOISY_TRIPS_UNIT = "estimated trips that are not between the zones of a finer row"
 _NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so many where at_cap is true"
+
+
+def published_tables(release: Release) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the rows of a release and its zones as they are published, made once.
+
+    What is estimated from them is kept with the table of rows, so that files, page and accuracy have one fit.
+    """
+    if release not in _TABLES:
+        _TABLES[release] = classes_table(release), zones_geojson(release)
+    return _TABLES[release]
+
+
+_TABLES: WeakKeyDictionary[Release, tuple[pa.Table, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def classes_table(release: Release) -> pa.Table:

@@ -66,26 +66,29 @@ def name_places(
 
 
 def main_town(releases: Sequence[SavedRelease]) -> str | None:
-    """Return the town that most trips start or end nearest to; None if nothing is near."""
+    """Return the town that most trips start or end nearest to; None if nothing is near.
+
+    Zones larger than the surroundings of a town are left out where there are others: their middle is near by chance.
+    """
     index, trips = releases[0].zone_index, releases[0].measure("trips")
-    middles = [None if outline is None else _middle(outline) for outline in index.outlines]
-    located = np.array([middle is not None for middle in middles], dtype=bool)
+    located = np.array([outline is not None for outline in index.outlines], dtype=bool)
     if not located.any():
         return None
-    ends = sum(np.bincount(end, trips, minlength=len(middles)) for end in (index.origin, index.destination))
-    lon, lat = np.array([middle for middle in middles if middle is not None]).T
-    weight = np.asarray(ends)[located]
-    found = _nearest_towns(lat, lon, weight, 0.0)
+    ends = sum(np.bincount(end, trips, minlength=len(located)) for end in (index.origin, index.destination))
+    rings = [_outer_ring(outline) for outline in index.outlines if outline is not None]
+    lon, lat = np.array([ring.mean(axis=0) for ring in rings]).T
+    small = np.array([np.ptp(ring, axis=0).max() for ring in rings]) * KM_PER_DEGREE < FARTHEST_KM
+    kept = small if small.any() else ~small
+    weight = np.asarray(ends)[located][kept]
+    found = _nearest_towns(lat[kept], lon[kept], weight, 0.0)
     if found is None:
         return None
     names, number = np.unique(found[0], return_inverse=True)
     return str(names[np.bincount(number, weight).argmax()])
 
 
-def _middle(outline: dict[str, Any]) -> tuple[float, float]:
-    ring = np.array(list_polygons(outline)[0][0], dtype=np.float64)[:-1, :2]
-    x, y = ring.mean(axis=0).tolist()
-    return x, y
+def _outer_ring(outline: dict[str, Any]) -> Floats:
+    return np.array(list_polygons(outline)[0][0], dtype=np.float64)[:-1, :2]
 
 
 def _nearest_towns(

@@ -31,9 +31,8 @@ from odkanon.quality.accuracy.even_spread import RowMasses, merge_rows
 from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Squares
 from odkanon.quality.accuracy.zone_samples import ZoneBoxes, ZonePoints, leaf_areas, leaf_points, locate_zones
-from odkanon.release_format.contents import classes_table, public_axes, zones_geojson
+from odkanon.release_format.contents import make_manifest, published_tables
 from odkanon.release_format.folder import SavedRelease
-from odkanon.release_format.public_rule import publishable_rule
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection, cell_area_km2, polygon_area_km2
 from odkanon.zoning.zone_nodes import TreeNodes, ZoneNodes, attribute_nodes, place_nodes
@@ -175,14 +174,9 @@ def accuracy(
 
 
 def _saved(release: Release) -> SavedRelease:
-    """Return what the estimate needs of a release, as it would be read back."""
-    about = {
-        **release.subject.to_dict(),
-        **public_axes(release),
-        "rule": publishable_rule(release).thresholds,
-        "resolution": None if release.matrix is None else release.matrix.origins.resolution,
-    }
-    return SavedRelease(release.method, about, zones_geojson(release)["features"], classes_table(release))
+    """Return a release as its readers see it."""
+    table, zones = published_tables(release)
+    return SavedRelease(release.method, make_manifest(release, parameters={}, quality=None), zones["features"], table)
 
 
 def _with_estimate(
@@ -190,11 +184,11 @@ def _with_estimate(
 ) -> list[FlowAccuracy]:
     """Return the accuracy in each measure with that of the estimate."""
     areas = [_PlacesAsAreas(places, about, numbers) for numbers in truth.places]
-    expected = reader.expected(areas[0], areas[1])
+    expected = reader.expected_of(areas[0], areas[1], (truth.origin, truth.destination))
     results = []
     for at, (name, each) in enumerate(zip(reader.measures, found, strict=False)):
         before = truth.mass[:, at]
-        after = expected[name][truth.origin, truth.destination]
+        after = expected[name]
         whole = float(before.sum()) + float(reader.measures[name].sum())
         results.append(replace(each, estimated=round(2 * float(np.minimum(before, after).sum()) / whole, 9)))
     return results + list(found[len(results) :])
