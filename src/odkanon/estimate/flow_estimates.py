@@ -10,7 +10,7 @@ from weakref import finalize
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Ints, spans
+from odkanon.core.arrays import Codes, Ints, spans
 from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
@@ -196,7 +196,15 @@ class ReleaseReader:
         inside = _point_shares(zones.points, areas, len(zones.level))
         return vstack([of_nodes @ _point_shares(tree.points, areas, len(tree)), inside]).tocsr()
 
-    def expected_of(self, origins: Areas, destinations: Areas, pairs: tuple[Ints, Ints]) -> dict[str, Floats]:
+    def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
+        """Return the expected trips and weight between areas as sparse matrices, without bounds."""
+        return self._expected(
+            self._counted(self.select(where)), self._shares(origins, 0), self._shares(destinations, 1)
+        )
+
+    def expected_of(
+        self, origins: Areas, destinations: Areas, pairs: tuple[Ints | Codes, Ints | Codes]
+    ) -> dict[str, Floats]:
         """Return the expected trips and weight of some pairs of areas, without bounds.
 
         Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made.
@@ -228,9 +236,10 @@ class ReleaseReader:
         """Return the trips or the weight between nodes as a sparse matrix."""
         from scipy.sparse import csr_array
 
-        nodes = [int(self.tree.offsets[-1]) * len(self.model.blocks.row) + len(zones.level) for zones in self.model.zones]
+        nodes = int(self.tree.offsets[-1]) * len(self.model.blocks.row)
+        shape = nodes + len(self.model.zones[0].level), nodes + len(self.model.zones[1].level)
         mass = self.measures[measure][entries.row] * entries.share
-        return csr_array((mass, (entries.origin, entries.destination)), shape=(nodes[0], nodes[1]))
+        return csr_array((mass, (entries.origin, entries.destination)), shape=shape)
 
     def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
         return {name: (start[1] @ (self._flow(entries, name) @ end[0])).tocsr() for name in self.measures}
