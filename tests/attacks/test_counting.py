@@ -53,8 +53,8 @@ def test_a_rejected_weight_does_not_make_the_unit_coarse(engine: str) -> None:
     trips = table(11, weight=[0.6] * 10 + [4e16])
     trips = trips.set_column(0, "start_lat", pa.array([48.85] * 10 + [95.0]))
     od = matrix(trips, engine)
-    assert od.summary.weight is not None
-    assert od.summary.weight / od.summary.scale == pytest.approx(6)
+    assert od.summary.weight_units is not None
+    assert od.summary.weight_units / od.summary.scale == pytest.approx(6)
     assert anonymize(od, Rule(weight=10)).refusal
 
 
@@ -83,8 +83,8 @@ def test_one_heavy_trip_does_not_choose_the_unit(engine: str, heavy: float) -> N
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_coarse_unit_never_rounds_up(engine: str) -> None:
     od = matrix(table(12, weight=[0.6] * 10 + [3e16] * 2), engine)
-    assert od.summary.weight is not None
-    assert od.summary.weight / od.summary.scale <= 6e16 + 6
+    assert od.summary.weight_units is not None
+    assert od.summary.weight_units / od.summary.scale <= 6e16 + 6
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.29, 2674.16, 1234.567891, 9.999999999999999, 0.3333333333333333])
@@ -116,8 +116,8 @@ def test_what_is_compared_is_at_most_the_true_sum(tmp_path: Path, text: str, eng
     decimal = pa.array([Decimal(text)] * 10, pa.decimal128(38, 20)) if len(text) < 18 else [text] * 10
     for source in (csv(tmp_path, table(10, weight=[text] * 10)), table(10, weight=decimal)):
         od = matrix(source, engine)
-        assert od.summary.weight is not None
-        units, exact = Fraction(od.summary.weight), Fraction(Decimal(text)) * 10 * od.summary.scale
+        assert od.summary.weight_units is not None
+        units, exact = Fraction(od.summary.weight_units), Fraction(Decimal(text)) * 10 * od.summary.scale
         assert units <= exact
         assert units > exact - 10 * max(Fraction(1), exact / 2**52)
 
@@ -159,7 +159,7 @@ def test_a_second_file_keeps_its_fractions(tmp_path: Path, attributes: tuple[Any
     files = several(tmp_path / "in", *tables)
     for source in (files, tmp_path / "in"):
         od = matrix(source, engine)
-        assert od.summary.weight == 16 * od.summary.scale
+        assert od.summary.weight_units == 16 * od.summary.scale
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_nan_in_a_parquet_file_is_nothing_whatever_its_statistics_say(tmp_path: 
     trips = trips.set_column(0, "start_lat", pa.array([48.85] * 6 + [NAN]))
     (path,) = several(tmp_path / "in", trips)
     summary = matrix(path, engine).summary
-    assert (summary.trips, summary.persons, summary.weight) == (4, 1, 10 * summary.scale)
+    assert (summary.trips, summary.persons, summary.weight_units) == (4, 1, 10 * summary.scale)
     assert summary.source.mean_weight == Fraction(5, 2)
     assert sorted(each.rows for each in summary.source.rejected.values()) == [1, 2]
 

@@ -160,8 +160,8 @@ def test_persons_are_left_out_with_all_their_trips() -> None:
     kept = np.isin(before.contributor, stays)
     assert left.masses["trips"].sum() == before.masses["trips"][kept].sum() == flows.trips.sum()
     assert gone.trips == od.trips - flows.trips.sum() > 0
-    assert flows.weight is not None
-    assert gone.weight == weight.sum() - flows.weight.sum() == before.masses["weight"][~kept].sum()
+    assert flows.weight_units is not None
+    assert gone.weight_units == weight.sum() - flows.weight_units.sum() == before.masses["weight"][~kept].sum()
 
 
 def test_the_audit_names_the_total_that_must_not_be_published(tmp_path: Path) -> None:

@@ -167,8 +167,8 @@ def test_a_cascade_tells_k_mean_weights_as_its_rows_tell_of_them() -> None:
         told[known.rows].add(known.public)
         true[known.rows].add(release.rule.weight)
         if release.refusal is None:
-            assert release.classes.weight is not None
-            assert public_manifest(release)["rule"]["weight"] <= release.classes.weight.min()
+            assert release.classes.weight_units is not None
+            assert public_manifest(release)["rule"]["weight"] <= release.classes.weight_units.min()
     assert len(told) > 8
     assert all(len(each) == 1 for each in told.values())
     assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
@@ -180,13 +180,13 @@ def test_a_cascade_lists_no_row_that_needs_light_trips_which_are_not_listed() ->
     origins, destinations = (str_to_cell(pa.array(side, pa.string())) for side in places())
     od = od_of_cells(origins[[0, 1, 1, 2, 2]], destinations[[0] * 5], weight=weights)
     release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
-    assert release.classes.weight is not None
-    assert release.classes.weight.tolist() == [7, 8]
+    assert release.classes.weight_units is not None
+    assert release.classes.weight_units.tolist() == [7, 8]
     for some in [each for each in HEAVY if not each[1]]:
         od = weighed(some)
         release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
         if release.refusal is None:
-            trips, weight = release.classes.trips, release.classes.weight
+            trips, weight = release.classes.trips, release.classes.weight_units
             assert weight is not None
             assert weight.min() * trips.sum() >= 2 * weight.sum()
 

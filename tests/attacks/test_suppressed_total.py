@@ -135,7 +135,7 @@ def test_a_release_cannot_be_built_with_too_few_suppressed() -> None:
     fields: dict[str, Any] = {name: getattr(release, name) for name in release.__dataclass_fields__} | {
         "classes": replace(
             classes,
-            **{name: getattr(classes, name)[kept] for name in ("origin", "destination", "trips", "weight")},
+            **{name: getattr(classes, name)[kept] for name in ("origin", "destination", "trips", "weight_units")},
             contributors={name: counts[kept] for name, counts in classes.contributors.items()},
         ),
         "suppressed": world.od.flows.totals(~few),

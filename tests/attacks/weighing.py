@@ -48,7 +48,7 @@ class Weighed:
         return total
 
     def _weights(self, told: Told) -> Numbers:
-        trips, weight, hides = self.rows.groups.trips, self.rows.groups.weight, self.rows.hides_weight
+        trips, weight, hides = self.rows.groups.trips, self.rows.groups.weight_units, self.rows.hides_weight
         assert weight is not None
         if told == "share":
             return weight

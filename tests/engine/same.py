@@ -74,7 +74,7 @@ def check_same(reference: Matrix, other: Matrix, rules: list[Rule] = RULES, ways
 
 def plain(od: Matrix) -> Any:
     whole = od.summary
-    totals = (whole.pairs, whole.trips, whole.weight, whole.persons, whole.scale)
+    totals = (whole.pairs, whole.trips, whole.weight_units, whole.persons, whole.scale)
     return totals, whole.source.rows, dict(whole.source.rejected), list(whole.source.rejected)
 
 

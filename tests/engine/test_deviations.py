@@ -51,7 +51,7 @@ def check_same(table: pa.Table, rule: Rule, **way: Any) -> Release:
         assert there.pairs_fit == (fetchable > 0)
         assert not there.is_small
         assert utility(here, ours) == utility(there.summary, theirs)
-        if here.summary.weight is not None:
+        if here.summary.weight_units is not None:
             assert utility(here, ours, measure="weight") == utility(there.summary, theirs, measure="weight")
     return ours
 

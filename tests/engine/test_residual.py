@@ -21,7 +21,7 @@ DISTINCT = ("persons", "households")
 
 def told(groups: NodeFlows) -> list[list[int]]:
     columns = [*groups.codes, groups.pairs, groups.trips, *(groups.contributors[name] for name in DISTINCT)]
-    weight = [] if groups.weight is None else groups.weight.tolist()
+    weight = [] if groups.weight_units is None else groups.weight_units.tolist()
     return [*(column.tolist() for column in columns), weight, [groups.scale]]
 
 
@@ -30,8 +30,8 @@ def split(groups: NodeFlows) -> tuple[NodeFlows, NodeFlows]:
     taken = groups.take(np.arange(0, len(groups.trips), 3))
     some = np.arange(len(taken.trips)) % 2
     trips = some * (taken.trips // 3)
-    weight = None if taken.weight is None else taken.weight * trips // taken.trips
-    return taken, replace(taken, pairs=taken.pairs * 0, trips=trips, weight=weight, contributors={})
+    weight = None if taken.weight_units is None else taken.weight_units * trips // taken.trips
+    return taken, replace(taken, pairs=taken.pairs * 0, trips=trips, weight_units=weight, contributors={})
 
 
 @pytest.mark.parametrize(("reassigned", "fetchable"), [(None, 0), ("persons", 0), ("households", 0), ("persons", 350)])

@@ -249,7 +249,8 @@ def test_a_partition_never_replaces_a_column(session: Any, tmp_path: Path) -> No
     with pytest.raises(InputError, match="has a column 'weight', which folder 'weight=1000' would replace"):
         on_spark(session, tmp_path, resolution=7)
     assert (
-        on_spark(session, path, resolution=7).summary.weight == build_od(read_trips(path), resolution=7).summary.weight
+        on_spark(session, path, resolution=7).summary.weight_units
+        == build_od(read_trips(path), resolution=7).summary.weight_units
     )
 
 

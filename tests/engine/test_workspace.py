@@ -32,7 +32,7 @@ def told(release: Release, od: Matrix) -> Any:
         for measure in ("trips", "weight")
         if release.refusal is None
     ]
-    columns = [classes.trips, classes.weight, *(count for _, count in sorted(classes.contributors.items()))]
+    columns = [classes.trips, classes.weight_units, *(count for _, count in sorted(classes.contributors.items()))]
     zones = release.origins.ids[classes.origin], release.destinations.ids[classes.destination]
     rows = sorted(zip(*(column.tolist() for column in (*zones, *columns) if column is not None), strict=True))
     return release.refusal, rows, release.suppressed, release.companion, quality

@@ -21,6 +21,7 @@ from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.linked.linked_release import LinkedReleases, release_linked
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.read.od_matrix import make_dimensions
 from worlds.people import Trip, crowd, matrix, write
 from worlds.tries import tries
@@ -105,7 +106,7 @@ def nearly_known(
     rows, row = np.unique(cells.origin, return_inverse=True)
     columns, column = np.unique(np.where(withheld[cells.destination], 99, cells.destination), return_inverse=True)
     mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    np.add.at(mass, (row, column), getattr(cells, measure))
+    np.add.at(mass, (row, column), exact_masses(cells, measure))
     is_open = np.ones(mass.shape, dtype=bool)
     is_open[row[~suppressed], column[~suppressed]] = False
     table = Table(mass, is_open)

@@ -45,7 +45,9 @@ def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
     everything = release_on_zones(world.od, Rule(trips=10), zoning_of(anonymize(world.od, Rule(trips=1))))
     published = world.od.flows.trips != len(BUSY)
     rows = np.flatnonzero(everything.classes.trips != len(BUSY))
-    some = {name: getattr(everything.classes, name)[rows] for name in ("origin", "destination", "trips", "weight")}
+    some = {
+        name: getattr(everything.classes, name)[rows] for name in ("origin", "destination", "trips", "weight_units")
+    }
     classes = replace(everything.classes, **some, contributors={"persons": everything.classes.persons[rows]})
     number = np.full(len(everything.classes), -1, dtype=np.int32)
     number[rows] = np.arange(len(rows))

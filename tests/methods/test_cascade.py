@@ -199,7 +199,7 @@ def test_the_promise_costs_next_to_nothing(name: str) -> None:
 
 def test_rows_that_may_have_exchanged_trips_have_the_mean_weight_of_the_others() -> None:
     rows = rolled_up(golden_od("paris-28k"), Rule(trips=10), 10).rows
-    trips, weight, hides = rows.groups.trips, rows.groups.weight, rows.hides_weight
+    trips, weight, hides = rows.groups.trips, rows.groups.weight_units, rows.hides_weight
     assert weight is not None
     giving = np.flatnonzero(rows.at_cap)
     receiving = rows.above[giving]
@@ -300,9 +300,9 @@ def test_persons_stay_where_trips_leave_a_row_and_households_may_be_any() -> Non
     assert (int(stays.trips[0]), int(stays.pairs[0])) == (9, 4)
     assert {name: int(count[0]) for name, count in stays.contributors.items()} == {"persons": 9, "households": 5}
     assert (int(goes.trips[0]), int(goes.pairs[0])) == (3, 0)
-    assert stays.weight is not None
-    assert goes.weight is not None
-    assert int(stays.weight[0]) + int(goes.weight[0]) == 24
+    assert stays.weight_units is not None
+    assert goes.weight_units is not None
+    assert int(stays.weight_units[0]) + int(goes.weight_units[0]) == 24
 
 
 @pytest.mark.parametrize("budget", [0.05, 0.1, 0.2, 0.3])
@@ -311,7 +311,7 @@ def test_rows_that_a_budget_leaves_out_share_their_weight_with_others(budget: fl
     od = golden_od("tiny")
     release = anonymize(od, Rule(trips=4), method="cascade", budget=budget)
     assert release.refusal is None
-    assert release.classes.weight is not None
-    assert od.weight is not None
-    assert int(release.classes.weight.sum()) + (release.suppressed.weight or 0) == od.weight
+    assert release.classes.weight_units is not None
+    assert od.weight_units is not None
+    assert int(release.classes.weight_units.sum()) + (release.suppressed.weight_units or 0) == od.weight_units
     assert release.suppressed.trips <= budget * od.trips

@@ -39,9 +39,9 @@ def points_of(od: ODMatrix) -> Points:
 
 def meets(od: ODMatrix, rule: Rule, pairs: list[int]) -> bool:
     flows = od.flows
-    assert flows.weight is not None
+    assert flows.weight_units is not None
     trips = int(flows.trips[pairs].sum())
-    weight = Fraction(int(flows.weight[pairs].sum()), flows.scale)
+    weight = Fraction(int(flows.weight_units[pairs].sum()), flows.scale)
     contributions = flows.contributions["persons"]
     persons = len(np.unique(contributions.contributor[np.isin(contributions.flow, pairs)]))
     return trips >= (rule.trips or 0) and weight >= (rule.weight or 0) and persons >= (rule.persons or 0)
@@ -63,7 +63,7 @@ def allowed_cuts(
 
 def naive(od: ODMatrix, rule: Rule, points: Points, pairs: list[int]) -> list[list[int]]:
     """Mondrian as its definition says, one box at a time."""
-    volume = od.flows.weight if rule.main_measure == "weight" else od.flows.trips
+    volume = od.flows.weight_units if rule.main_measure == "weight" else od.flows.trips
     assert volume is not None
     full = np.ptp(points, axis=0)
     spans = [np.ptp(points[pairs, axis]) / full[axis] if full[axis] else 0 for axis in range(4)]

@@ -39,7 +39,7 @@ def brute_force(od: ODMatrix, rule: Rule, budget: str, budget_of: str) -> tuple[
     """Try all pairs of levels, one record and one person at a time."""
     starts = [h3.int_to_str(int(od.origins.leaves[o])) for o in od.flows.origin]
     ends = [h3.int_to_str(int(od.destinations.leaves[d])) for d in od.flows.destination]
-    weights, contributions, scale = od.flows.weight, od.flows.contributions["persons"], od.flows.scale
+    weights, contributions, scale = od.flows.weight_units, od.flows.contributions["persons"], od.flows.scale
     assert weights is not None
     total = len(od) if budget_of == "rows" else od.trips
     allowance = floor(Fraction(budget) * total)

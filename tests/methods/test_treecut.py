@@ -15,6 +15,7 @@ from odkanon.methods import anonymize
 from odkanon.methods.treecut.dp import Floats, Goal, Objective, Problem, node_table, totals_of
 from odkanon.methods.treecut.exchange import all_moves, exchange, interactions
 from odkanon.methods.treecut.method import best_cuts
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import ODMatrix
 from odkanon.model.release_spec import Budget, BudgetOf
 from odkanon.model.rule import Rule
@@ -71,9 +72,9 @@ def counted_totals(problem: Problem, cuts: tuple[Cut, Cut]) -> list[float]:
     zones = [cut.zone_of_leaf[leaf] for cut, leaf in zip(cuts, (flows.origin, flows.destination), strict=True)]
     for zone in set(zip(*(each.tolist() for each in zones), strict=True)):
         rows = (zones[0] == zone[0]) & (zones[1] == zone[1])
-        part, mass = flows.take(rows), getattr(flows, problem.measure)[rows]
+        part, mass = flows.take(rows), exact_masses(flows, problem.measure)[rows]
         contributors = len(set(part.contributions["persons"].contributor.tolist()))
-        sums = {"trips": part.trips.sum(), "weight": part.weight.sum() / flows.scale, "persons": contributors}  # type: ignore[union-attr]
+        sums = {"trips": part.trips.sum(), "weight": part.weight_units.sum() / flows.scale, "persons": contributors}  # type: ignore[union-attr]
         sizes = [int((cut.zone_of_leaf == at).sum()) for cut, at in zip(cuts, zone, strict=True)]
         if all(sums[name] >= least for name, least in problem.rule.thresholds.items()):
             spread = mass.sum() / (sizes[0] * sizes[1])

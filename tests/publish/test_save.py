@@ -172,7 +172,7 @@ def test_leaves_of_a_lookup_table_are_all_that_it_lists() -> None:
 def test_arrays_of_a_release_cannot_be_written_to(made: Release) -> None:
     arrays = [
         made.classes.trips,
-        made.classes.weight,
+        made.classes.weight_units,
         made.classes.origin,
         made.origins.ids,
         made.origins.leaves,

@@ -18,6 +18,7 @@ from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.dispatch import load_table
 from odkanon.engine.duckdb.backend import DuckDb, DuckInput
 from odkanon.methods.method_registry import anonymize
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.accuracy import accuracy, map_leaves
@@ -74,14 +75,16 @@ def brute_force(od: ODMatrix, release: Release, km: float, measure: str) -> tupl
     labels = od.origins.labels(0), od.destinations.labels(0)
     where = {cell: square(about, cell, km) for part in labels for cell in part.tolist()}
     for origin, destination, mass, count in zip(
-        od.flows.origin, od.flows.destination, getattr(od.flows, measure), od.flows.trips, strict=True
+        od.flows.origin, od.flows.destination, exact_masses(od.flows, measure), od.flows.trips, strict=True
     ):
         key = where[labels[0][origin]], where[labels[1][destination]]
         truth[key] = truth.get(key, 0) + mass / unit
         trips[key] = trips.get(key, 0) + int(count)
     spread: dict[tuple[Square, Square], float] = {}
     classes = release.classes
-    for origin, destination, mass in zip(classes.origin, classes.destination, getattr(classes, measure), strict=True):
+    for origin, destination, mass in zip(
+        classes.origin, classes.destination, exact_masses(classes, measure), strict=True
+    ):
         ends = members(release, "origins", origin), members(release, "destinations", destination)
         squares = [Counter(square(about, cell, km) for cell in end) for end in ends]
         for (a, left), (b, right) in product(*(counted.items() for counted in squares)):

@@ -34,7 +34,7 @@ class NodeFlows(MeasureColumns):
     """Number of OD pairs of the input in each flow."""
     trips: Ints
     """Number of trips."""
-    weight: Ints | None
+    weight_units: Ints | None
     """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
     """Number of distinct contributors, by measure."""
@@ -47,7 +47,7 @@ class NodeFlows(MeasureColumns):
             codes=tuple(code[which] for code in self.codes),
             pairs=self.pairs[which],
             trips=self.trips[which],
-            weight=None if self.weight is None else self.weight[which],
+            weight_units=None if self.weight_units is None else self.weight_units[which],
             contributors={name: count[which] for name, count in self.contributors.items()},
         )
 
@@ -56,7 +56,14 @@ class NodeFlows(MeasureColumns):
         origin, destination, *attributes = (code.astype(np.int32) for code in self.codes)
         ones, scale = np.ones_like(self.trips), scale or self.scale
         return Flows(
-            origin, destination, ones, self.trips, self.weight, contributions or {}, scale, attributes=tuple(attributes)
+            origin,
+            destination,
+            ones,
+            self.trips,
+            self.weight_units,
+            contributions or {},
+            scale,
+            attributes=tuple(attributes),
         )
 
 
@@ -122,7 +129,7 @@ class NestedRows:
         """Return the zones and classes, and for each class the number of its row."""
         zones, number = zip(*(self._zones(axis) for axis in (0, 1)), strict=True)
         groups = self.groups
-        flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight, {}, groups.scale)
+        flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight_units, {}, groups.scale)
         origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
         at_least = {name: count[rows] for name, count in groups.contributors.items()}
         attributes = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}

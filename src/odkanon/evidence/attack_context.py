@@ -164,7 +164,7 @@ class AttackContext:
     def rule(self) -> Rule:
         """The rule of the release, with the exact mean weight of the input where the two agree."""
         disclosed = self.about["rule"]
-        mean = self.od.mean_weight if self.od.weight is not None else None
+        mean = self.od.mean_weight if self.od.weight_units is not None else None
         if mean is not None and "mean_weight" in disclosed and float(mean) != disclosed["mean_weight"]:
             mean = Fraction(disclosed["mean_weight"])  # the input is part of what the mean was taken over
         constraints = {name: disclosed[name] for name in (*MEASURES, *CONSTRAINTS) if name in disclosed}

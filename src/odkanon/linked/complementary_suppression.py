@@ -38,7 +38,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Ints, number_groups
 from odkanon.linked.feasibility_intervals import Table, narrow_cell, rectangle
 from odkanon.model.flows import Flows
-from odkanon.model.measures import DISTINCT
+from odkanon.model.measures import DISTINCT, exact_masses
 from odkanon.model.release_spec import satisfied_jointly, smallest_class
 from odkanon.model.rule import Rule
 
@@ -166,7 +166,7 @@ def _widen(
     rows, row = np.unique(cells.origin, return_inverse=True)
     for measure, width in widths.items():
         mass = np.zeros((len(rows), len(columns)), dtype=np.int64)
-        np.add.at(mass, (row, column), getattr(cells, measure))
+        np.add.at(mass, (row, column), exact_masses(cells, measure))
         while True:
             published = np.zeros(mass.shape, dtype=bool)
             published[row[~suppressed], column[~suppressed]] = True
@@ -203,7 +203,7 @@ def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rul
         else:
             # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
             slack = 1 + 1e-9 if measure == "weight" else 1
-            strong &= _spread(getattr(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
+            strong &= _spread(exact_masses(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
     return joined, strong
 
 

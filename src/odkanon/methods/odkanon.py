@@ -74,7 +74,7 @@ def _merged(work: Workspace, spec: ReleaseSpec, allowance: int, whole: Summary) 
     """Merge zones of the remaining pairs until no more than the allowance is below the rule."""
     left, rule, allowed = work.remaining, spec.rule, spec.budget
     assert allowed is not None
-    guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight is not None else None))
+    guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight_units is not None else None))
     path = (SquarePath if "symmetric" in spec.parameters else MergePath).of(work.engine(rule.required_measures), rule)
     release = None
     for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():

@@ -21,6 +21,7 @@ from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.protocols import Engine
 from odkanon.methods.common import Volume, level_number, of_one_height, reaching, sized_total, volume_measure
 from odkanon.methods.odkanon import refusal
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
@@ -97,7 +98,7 @@ class Levels:
     @property
     def c_dm(self) -> int:
         """Exact discernibility, ``sum |Eq|^2 + |D| * suppressed``."""
-        volumes = getattr(self.classes.flows, self.measure)
+        volumes = exact_masses(self.classes.flows, self.measure)
         published, suppressed = volumes[self.good].tolist(), int(volumes[~self.good].sum())
         return int(sum(volume * volume for volume in published)) + int(volumes.sum()) * suppressed
 
@@ -180,7 +181,7 @@ def _rows(engine: Engine, top: int) -> Iterator[tuple[int, Engine]]:
 def _levels(origin: int, destination: int, classes: Engine, good: Bools, measure: Volume) -> Levels:
     flows = classes.flows
     sizes = classes.tree("origin").sizes[origin], classes.tree("destination").sizes[destination]
-    published = getattr(flows, measure)[good]
+    published = exact_masses(flows, measure)[good]
     total = int(published.sum())
     spread = sized_total(sizes[0][flows.origin[good]] + sizes[1][flows.destination[good]], published)
     return Levels(origin, destination, Fraction(spread, total), classes, good, measure)

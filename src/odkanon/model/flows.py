@@ -77,18 +77,20 @@ def record_contributions(
 
 @dataclass(frozen=True)
 class Totals:
-    """Totals of some flows; weight in units of ``1 / scale``, None without weights."""
+    """Totals of some flows; ``weight_units`` in units of ``1 / scale``, None without weights."""
 
     pairs: int = 0
     trips: int = 0
-    weight: int | None = None
+    weight_units: int | None = None
 
     def __add__(self, other: Totals) -> Totals:
-        weight = None if self.weight is None or other.weight is None else self.weight + other.weight
+        own, others = self.weight_units, other.weight_units
+        weight = None if own is None or others is None else own + others
         return Totals(self.pairs + other.pairs, self.trips + other.trips, weight)
 
     def __sub__(self, other: Totals) -> Totals:
-        weight = None if self.weight is None or other.weight is None else self.weight - other.weight
+        own, others = self.weight_units, other.weight_units
+        weight = None if own is None or others is None else own - others
         return Totals(self.pairs - other.pairs, self.trips - other.trips, weight)
 
 
@@ -103,7 +105,7 @@ class Flows(MeasureColumns):
     """Number of OD pairs of the input in each flow; empty if not needed."""
     trips: Ints
     """Number of trips."""
-    weight: Ints | None = None
+    weight_units: Ints | None = None
     """Sum of weights, in units of ``1 / scale``. Integers make sums exact and independent of row order."""
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
     """The contributors, for each measure whose contributors the input identifies."""
@@ -129,14 +131,14 @@ class Flows(MeasureColumns):
     def totals(self, which: Bools | None = None) -> Totals:
         """Return the totals of all or some of the flows."""
         keep = slice(None) if which is None else which
-        weight = None if self.weight is None else int(self.weight[keep].sum())
+        weight = None if self.weight_units is None else int(self.weight_units[keep].sum())
         return Totals(int(self.pairs[keep].sum()), int(self.trips[keep].sum()), weight)
 
     def only(self, measures: frozenset[str]) -> Flows:
         """Return the flows with trips and the given ``measures``."""
         return replace(
             self,
-            weight=self.weight if "weight" in measures else None,
+            weight_units=self.weight_units if "weight" in measures else None,
             contributions={
                 name: contributions if BY_CONTRIBUTOR in measures else replace(contributions, masses={})
                 for name, contributions in self.contributions.items()
@@ -153,7 +155,7 @@ class Flows(MeasureColumns):
             self.destination[keep],
             self.pairs[keep],
             self.trips[keep],
-            None if self.weight is None else self.weight[keep],
+            None if self.weight_units is None else self.weight_units[keep],
             self._relabelled(number, kept),
             self.scale,
             attributes=tuple(code[keep] for code in self.attributes),
@@ -162,7 +164,7 @@ class Flows(MeasureColumns):
     def between(self, first: int, last: int) -> Flows:
         """Return some adjacent flows, without contributors."""
         part = slice(first, last)
-        weight = None if self.weight is None else self.weight[part]
+        weight = None if self.weight_units is None else self.weight_units[part]
         pairs, trips = self.pairs[part], self.trips[part]
         return Flows(self.origin[part], self.destination[part], pairs, trips, weight, scale=self.scale)
 
@@ -201,7 +203,7 @@ class Flows(MeasureColumns):
         return self._merged(groups, self.origin, destination), groups.number
 
     def _merged(self, groups: Grouping, origin: Codes, destination: Codes) -> Flows:
-        weights = () if self.weight is None else (self.weight,)
+        weights = () if self.weight_units is None else (self.weight_units,)
         first, (pairs, trips, *weight) = groups.merge(self.pairs, self.trips, *weights)
         return Flows(
             origin[first].astype(np.int32, copy=False),

@@ -49,20 +49,36 @@ AT_CAP = "at_cap"
 STANDARD_ERROR = "standard_error"
 """The column with the standard error of trips that are estimated from counts with noise."""
 
-BY_CONTRIBUTOR = "by head"
+BY_CONTRIBUTOR = "by contributor"
 """Not a measure, but requested like one: the mass of each contributor to a flow, from which shares follow."""
 
 TARGETS: dict[str, Measure] = {measure.target: measure for measure in MEASURES.values()}
 """The measures by the target that a threshold on them protects."""
 
 
+def exact_masses(flows: Any, measure: str) -> Any:
+    """Return the masses of flows in a measure, as integers: weight in units of ``1 / scale``."""
+    return getattr(flows, "weight_units" if measure == "weight" else measure)
+
+
 class MeasureColumns:
-    """Lets numbers of contributors be read like the other masses: ``flows.persons`` beside ``flows.trips``."""
+    """Lets weight and numbers of contributors be read like trips: ``flows.persons`` beside ``flows.trips``."""
 
     if TYPE_CHECKING:  # a dataclass would take it for the default of its own field
 
         @property
         def contributors(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+        @property
+        def weight_units(self) -> Any: ...  # noqa: D102
+
+        @property
+        def scale(self) -> int: ...  # noqa: D102
+
+    @property
+    def weight(self) -> Any:
+        """Sum of weights, in the unit of the input; None without weights. `weight_units` has the exact integers."""
+        return None if self.weight_units is None else self.weight_units / self.scale
 
     @property
     def persons(self) -> Any:

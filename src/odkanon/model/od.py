@@ -16,7 +16,7 @@ from odkanon.core.parsing import format_number
 from odkanon.model.axes import AXES as AXES
 from odkanon.model.axes import Axis as Axis
 from odkanon.model.flows import Flows, record_contributions
-from odkanon.model.measures import MEASURES, MeasureColumns
+from odkanon.model.measures import MEASURES, MeasureColumns, exact_masses
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy, single_point
 
@@ -108,9 +108,14 @@ class ODMatrix(MeasureColumns):
         return int(self.flows.trips.sum())
 
     @cached_property
-    def weight(self) -> int | None:
+    def weight_units(self) -> int | None:
         """Sum of weights, in units of ``1 / flows.scale``."""
-        return None if self.flows.weight is None else int(self.flows.weight.sum())
+        return None if self.flows.weight_units is None else int(self.flows.weight_units.sum())
+
+    @property
+    def weight(self) -> float | None:
+        """Sum of weights, in the unit of the input."""
+        return None if self.weight_units is None else self.weight_units / self.flows.scale
 
     @cached_property
     def contributors(self) -> Mapping[str, int]:
@@ -122,7 +127,7 @@ class ODMatrix(MeasureColumns):
     @cached_property
     def summary(self) -> Summary:
         """The totals and the provenance."""
-        return Summary(len(self), self.trips, self.weight, self.contributors, self.flows.scale, self.source)
+        return Summary(len(self), self.trips, self.weight_units, self.contributors, self.flows.scale, self.source)
 
     @property
     def mean_weight(self) -> Fraction:
@@ -143,7 +148,7 @@ class ODMatrix(MeasureColumns):
                 np.bincount(contributions.relabel(codes[leaf], len(ids)).flow, minlength=len(ids)).astype(np.int64)
                 for codes, ids in zip(tree.codes, tree.ids, strict=True)
             )
-        leaf_mass = group_sum(leaf, len(tree.leaves), getattr(self.flows, measure))
+        leaf_mass = group_sum(leaf, len(tree.leaves), exact_masses(self.flows, measure))
         return tuple(np.add.reduceat(leaf_mass, starts) for starts in tree.starts)
 
     def take(self, keep: Bools) -> ODMatrix:
@@ -165,7 +170,7 @@ class ODMatrix(MeasureColumns):
             return self
         gone = self.flows.totals(which)
         # Each trip counts as one input row, which holds unless the input was aggregated.
-        source = self.source.reject(reason, Rejected(gone.trips, gone.trips, gone.weight or 0))
+        source = self.source.reject(reason, Rejected(gone.trips, gone.trips, gone.weight_units or 0))
         return replace(self.take(~which), source=source)
 
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> ODMatrix:
@@ -195,7 +200,7 @@ class ODMatrix(MeasureColumns):
     def __repr__(self) -> str:
         parts = [f"{len(self):,} pairs", f"{self.trips:,} trips"]
         if self.weight is not None:
-            parts.append(f"weight {format_number(self.weight / self.flows.scale)}")
+            parts.append(f"weight {format_number(self.weight)}")
         parts += [f"{count:,} {name}" for name, count in self.contributors.items()]
         leaves = f"{len(self.origins.leaves):,} origin x {len(self.destinations.leaves):,} destination leaves"
         return f"ODMatrix({', '.join(parts)}; {leaves})"

@@ -9,7 +9,7 @@ from typing import Any
 
 from odkanon.errors import InputError
 from odkanon.model.axes import Subject
-from odkanon.model.measures import MEASURES, MeasureColumns
+from odkanon.model.measures import MEASURES, MeasureColumns, exact_masses
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Summary(MeasureColumns):
     pairs: int
     trips: int
     """Number of OD pairs and of trips."""
-    weight: int | None
+    weight_units: int | None
     """Sum of weights, in units of ``1 / scale``; None without weights."""
     contributors: Mapping[str, int]
     """Number of distinct contributors, for each measure whose contributors the input identifies."""
@@ -68,18 +68,22 @@ class Summary(MeasureColumns):
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures that the input has."""
-        return tuple(measure for measure in MEASURES if getattr(self, measure) is not None)
+        return tuple(measure for measure in MEASURES if exact_masses(self, measure) is not None)
 
     @property
     def mean_weight(self) -> Fraction:
         """Exact mean weight of a trip in the whole data set, of which this may be a part."""
         if self.source.mean_weight is not None:
             return self.source.mean_weight
-        if self.weight is None or self.trips == 0:
+        if self.weight_units is None or self.trips == 0:
             raise InputError("protecting the population needs a weight for each trip; name the column of weights")
-        return Fraction(self.weight, self.trips * self.scale)
+        return Fraction(self.weight_units, self.trips * self.scale)
 
     @property
     def own_mean_weight(self) -> Fraction | None:
         """Exact mean weight of the trips of this matrix; None without trips or weights."""
-        return Fraction(self.weight, self.trips * self.scale) if self.weight is not None and self.trips else None
+        return (
+            Fraction(self.weight_units, self.trips * self.scale)
+            if self.weight_units is not None and self.trips
+            else None
+        )

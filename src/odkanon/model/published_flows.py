@@ -11,7 +11,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Frozen, Ints, group_sum, make_read_only
 from odkanon.core.weights import round_units, round_units_up
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.measures import ADDITIVE, MeasureColumns
+from odkanon.model.measures import MeasureColumns
 from odkanon.model.od import ODMatrix
 from odkanon.zoning.zones import Zones
 
@@ -25,7 +25,7 @@ class Classes(MeasureColumns, Frozen):
     """Numbers of the zones."""
     trips: Ints
     """Number of trips."""
-    weight: Ints | None
+    weight_units: Ints | None
     """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
     """Number of distinct contributors, for each measure that counts them and that is published."""
@@ -53,7 +53,8 @@ class Classes(MeasureColumns, Frozen):
             self,
             "origin",
             "destination",
-            *ADDITIVE,
+            "trips",
+            "weight_units",
             "contributors",
             "min_contributors",
             "attributes",
@@ -101,7 +102,7 @@ def published_classes(
         new_origin[order],
         new_destination[order],
         merged.trips[rows],
-        None if merged.weight is None else merged.weight[rows],
+        None if merged.weight_units is None else merged.weight_units[rows],
         {name: counts[rows] for name, counts in merged.contributors.items()},
         merged.scale,
     )

@@ -17,7 +17,7 @@ from odkanon.core.parsing import check_result
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.axes import Subject
 from odkanon.model.flows import Totals
-from odkanon.model.measures import ADDITIVE
+from odkanon.model.measures import ADDITIVE, exact_masses
 from odkanon.model.od import Axis, Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import Assignment, Classes, Deviation
@@ -128,10 +128,10 @@ class Release(Frozen):
             raise UnsafeReleaseError(f"{self.suppressed.trips:,} trips suppressed, more than {self.unlisted:,} at most")
 
     def _check_account(self, measure: str) -> None:
-        total, published = getattr(self.input, measure), getattr(self.classes, measure)
+        total, published = exact_masses(self.input, measure), exact_masses(self.classes, measure)
         if (total is None) != (published is None):
             raise UnsafeReleaseError(f"the {measure} of input and classes cannot be compared")
-        if total is not None and int(published.sum()) + (getattr(self.suppressed, measure) or 0) != total:
+        if total is not None and int(published.sum()) + (exact_masses(self.suppressed, measure) or 0) != total:
             raise UnsafeReleaseError(f"the {measure} published and suppressed are not those of the input")
         compared = self.deviations.get(measure)
         if compared is not None and int(compared.inside.sum()) + compared.outside != total:
@@ -139,18 +139,18 @@ class Release(Frozen):
 
     def _check_placement(self, assignment: Assignment) -> None:
         flows, published = assignment.od.flows, assignment.published
-        excess = assignment.excess or Totals(weight=None if flows.weight is None else 0)
+        excess = assignment.excess or Totals(weight_units=None if flows.weight_units is None else 0)
         if flows.totals(~published) + excess != self.suppressed:
             raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
         classes = assignment.area_of_pair[published]
         if np.any(classes < 0):
             raise UnsafeReleaseError("a published pair lies in no class")
         for measure in ADDITIVE:
-            of_pairs, of_classes = getattr(flows, measure), getattr(self.classes, measure)
+            of_pairs, of_classes = exact_masses(flows, measure), exact_masses(self.classes, measure)
             if of_pairs is None:
                 continue
             if assignment.excess is not None:
-                same = int(of_pairs[published].sum()) - getattr(excess, measure) == of_classes.sum()
+                same = int(of_pairs[published].sum()) - exact_masses(excess, measure) == of_classes.sum()
             else:
                 same = np.array_equal(group_sum(classes, len(self.classes), of_pairs[published]), of_classes)
             if not same:
@@ -176,7 +176,7 @@ class Release(Frozen):
         """Check that the residual is empty or meets the rule; contributors only if the pairs are in memory."""
         gone, rule = self.suppressed, self.rule
         least = {name: rule.units(name, self.classes.scale) for name in ADDITIVE if name in rule.measures}
-        few = gone.pairs > 0 and any((getattr(gone, name) or 0) < units for name, units in least.items())
+        few = gone.pairs > 0 and any((exact_masses(gone, name) or 0) < units for name, units in least.items())
         if self.assignment is not None:
             few |= not satisfied_jointly(self.assignment.od.flows, ~self.assignment.published, rule)
         if few:
@@ -192,7 +192,7 @@ class Release(Frozen):
             no_codes,
             no_codes,
             no_ints,
-            None if summary.weight is None else no_ints,
+            None if summary.weight_units is None else no_ints,
             dict.fromkeys(summary.contributors, no_ints),
             summary.scale,
         )
@@ -200,7 +200,7 @@ class Release(Frozen):
         if isinstance(od, ODMatrix):
             nowhere = np.full(len(od), -1, dtype=np.int32)
             assignment = Assignment(od, nowhere, np.zeros(len(od), dtype=bool))
-        everything = Totals(summary.pairs, summary.trips, summary.weight)
+        everything = Totals(summary.pairs, summary.trips, summary.weight_units)
         spec = replace(spec, budget=None)
         return cls(summary, spec, nothing, nothing, classes, everything, assignment=assignment, refusal=refusal)
 

@@ -20,6 +20,7 @@ from odkanon.core.arrays import Bools
 from odkanon.core.parsing import check_share
 from odkanon.errors import InvalidValueError
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.model.rule import Counted, Rule
 
 BudgetOf = Literal["rows", "trips"]
@@ -89,7 +90,7 @@ def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
 
 def smallest_class(classes: Counted, rule: Rule) -> int:
     """Return the number of the class with least of what the rule counts first; of equal ones, the first."""
-    return int(np.argmin(getattr(classes, rule.main_measure)))
+    return int(np.argmin(exact_masses(classes, rule.main_measure)))
 
 
 class Structure(StrEnum):

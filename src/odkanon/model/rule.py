@@ -13,7 +13,7 @@ from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.parsing import check_positive, format_count, is_number
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
 from odkanon.model.flows import Flows
-from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS
+from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS, exact_masses
 
 _MILLION = 10**6
 """Shares are rounded down to this fraction, so that they compare as whole numbers on any data."""
@@ -138,7 +138,7 @@ class Rule:
         unknown = [target for target in targets if target not in TARGETS]
         if unknown or not targets:
             raise UnknownNameError.among("target", ", ".join(unknown), TARGETS)
-        mean = of.mean_weight if "population" in targets or getattr(of, "weight", None) else None
+        mean = of.mean_weight if "population" in targets or getattr(of, "weight_units", None) else None
         if mean is not None and mean < _LEAST_MEAN and "population" in targets:
             raise InputError(
                 f"weights of {float(mean):.2g} on average are too small to be counted; express them in smaller units"
@@ -280,7 +280,7 @@ class Rule:
         """Return whether each flow or class meets every threshold, whatever the constraints."""
         good = np.ones(len(flows.trips), dtype=bool)
         for measure in self.thresholds:
-            good &= _required(getattr(flows, measure), measure) >= self.units(measure, flows.scale)
+            good &= _required(exact_masses(flows, measure), measure) >= self.units(measure, flows.scale)
         return good
 
     def satisfied(self, flows: Counted) -> Bools:
@@ -297,7 +297,7 @@ class Rule:
         share = int(Fraction(str(self.max_share)) * _MILLION)
         for measure in ADDITIVE:
             if measure == "trips" or measure in self.thresholds:
-                totals = getattr(flows, measure)
+                totals = exact_masses(flows, measure)
                 most = totals // _MILLION * share + totals % _MILLION * share // _MILLION
                 for who in shared:
                     good &= who.largest(measure, totals) <= most

@@ -42,7 +42,7 @@ class RuleRequest:
         summary = matrix.summary
         default = ("participants", *(("persons",) if "persons" in summary.measures else ()))
         if self.thresholds:
-            mean = summary.mean_weight if summary.weight is not None else None
+            mean = summary.mean_weight if summary.weight_units is not None else None
             rule = Rule(mean_weight=mean, **self.thresholds)
         else:
             rule = Rule.protect(*(self.protect or default), k=self.k, of=summary)

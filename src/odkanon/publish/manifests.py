@@ -109,7 +109,7 @@ def _small_groups_negligible(release: Release, measure: str) -> bool:
     """
     rule, classes = release.rule, release.classes
     if measure == "weight":
-        weight = 0 if classes.weight is None else int(classes.weight.sum())
+        weight = 0 if classes.weight_units is None else int(classes.weight_units.sum())
         return rule.measures == ("weight",) and weight >= 100 * rule.units("weight", classes.scale)
     thresholds = [value for name, value in rule.thresholds.items() if name != "weight"]
     return int(classes.trips.sum()) >= 100 * max([*thresholds, 1 if rule.k_from_data else rule.k])
@@ -171,8 +171,8 @@ def full_manifest(release: Release, *, with_limit: bool = True) -> dict[str, Any
     if release.is_noisy:
         return _noisy_manifest(release)
     published = count_published(release)
-    if release.classes.weight is not None:
-        published["weight"] = from_units(int(release.classes.weight.sum()), release.classes.scale)
+    if release.classes.weight_units is not None:
+        published["weight"] = from_units(int(release.classes.weight_units.sum()), release.classes.scale)
     return {
         "version": __version__,
         **release.subject.to_dict(),
@@ -229,7 +229,7 @@ def _additive(release: Release) -> list[Any]:
 
 
 def _totals(release: Release, part: Totals) -> dict[str, Any]:
-    weight = {} if part.weight is None else {"weight": from_units(part.weight, release.input.scale)}
+    weight = {} if part.weight_units is None else {"weight": from_units(part.weight_units, release.input.scale)}
     return {"pairs": part.pairs, "trips": part.trips, **weight, "share": part.trips / release.input.trips}
 
 
@@ -256,13 +256,13 @@ def _input(release: Release) -> dict[str, Any]:
     rejected = whole.source.rejected
     totals: dict[str, Any] = {"rows": whole.source.rows, "pairs": whole.pairs}
     totals["trips"] = whole.trips + sum(part.trips for part in rejected.values())
-    if whole.weight is not None:
-        totals["weight"] = from_units(whole.weight + sum(part.weight for part in rejected.values()), scale)
+    if whole.weight_units is not None:
+        totals["weight"] = from_units(whole.weight_units + sum(part.weight for part in rejected.values()), scale)
     totals |= whole.contributors
     totals |= {"sha256": whole.source.sha256, "lookalikes": whole.source.lookalikes}
     totals["rejected"] = {
         reason: {"rows": part.rows, "trips": part.trips}
-        | ({} if whole.weight is None else {"weight": from_units(part.weight, scale)})
+        | ({} if whole.weight_units is None else {"weight": from_units(part.weight, scale)})
         for reason, part in rejected.items()
     }
     return totals
@@ -270,7 +270,7 @@ def _input(release: Release) -> dict[str, Any]:
 
 def _full_rule(release: Release) -> dict[str, Any]:
     rule = release.rule
-    mean = rule.mean_weight or (release.input.mean_weight if release.input.weight is not None else None)
+    mean = rule.mean_weight or (release.input.mean_weight if release.input.weight_units is not None else None)
     k = rule.k_of("trips", mean)
     described = {"k": int(k) if k.denominator == 1 else float(k), **_thresholds(rule), **rule.constraints}
     if rule.weight_from_data:

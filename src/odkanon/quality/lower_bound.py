@@ -22,7 +22,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.core.parsing import check_result
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
-from odkanon.model.measures import MEASURES
+from odkanon.model.measures import MEASURES, exact_masses
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
@@ -219,7 +219,7 @@ def _candidates(
     pairs = od.in_memory()
     flows = pairs.flows
     cost, smallest = climb_matrix(pairs, rule, measure).descend()
-    mass = getattr(flows, measure).astype(np.float64)
+    mass = exact_masses(flows, measure).astype(np.float64)
     spend = getattr(flows, cost_column(budget_of)).astype(np.float64)
     return _Candidates(cost, mass, spend, flows.trips), _Candidates(smallest, mass, spend, flows.trips)
 
@@ -232,7 +232,7 @@ def _counted(found: CostDistribution, budget_of: BudgetOf) -> _Candidates:
 
 def _k(whole: Summary, rule: Rule, measure: UtilityMeasure) -> float:
     """Return the divisor of C_AVG, in the units of the flows."""
-    k = float(rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
+    k = float(rule.k_of(measure, whole.mean_weight if whole.weight_units is not None else None))
     return k * whole.scale if measure == "weight" else k
 
 
@@ -300,7 +300,7 @@ def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure
     budget; a fractional knapsack takes the best case.
     """
     flows = od.flows
-    mass = getattr(flows, measure).astype(np.float64)
+    mass = exact_masses(flows, measure).astype(np.float64)
     spend = budget.cost(flows).astype(np.float64)
     loss = least_loss(od, rule, measure)
     able = np.isfinite(loss)
@@ -313,7 +313,7 @@ def loss_bound(od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure
 def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
     """Return for each pair the least loss, relative to its mass, of a class that contains it and meets the rule."""
     flows = od.flows.only(rule.required_measures | {measure})
-    value = getattr(flows, measure).astype(np.float64)
+    value = exact_masses(flows, measure).astype(np.float64)
     least = np.full(len(flows), np.inf)
     for up in distinct_levels(od.origins).numbers:
         for across in distinct_levels(od.destinations).numbers:
@@ -321,7 +321,7 @@ def least_loss(od: ODMatrix, rule: Rule, measure: UtilityMeasure) -> Floats:
                 od.origins.codes[up][flows.origin], od.destinations.codes[across][flows.destination]
             )
             sizes = od.origins.sizes[up][classes.origin] * od.destinations.sizes[across][classes.destination]
-            mass = getattr(classes, measure)
+            mass = exact_masses(classes, measure)
             even = mass / sizes
             off = np.bincount(number, np.abs(value - even[number]), len(classes)) + (sizes - classes.pairs) * even
             least = np.minimum(least, np.where(rule.satisfied(classes), off / mass, np.inf)[number])

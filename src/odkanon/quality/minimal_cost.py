@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_keys
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
@@ -129,7 +130,7 @@ def climb(
     for up in range(len(origins)):
         size, smallest = _first_to_meet(flows, destinations, partial(meets, up), measure)
         cost = size + origins.sizes[up][flows.origin]
-        origin, mass, above = flows.origin, getattr(flows, measure), np.empty(0, dtype=np.int32)
+        origin, mass, above = flows.origin, exact_masses(flows, measure), np.empty(0, dtype=np.int32)
         if up + 1 < len(origins):
             flows, above = flows.merge(origins.parents[up + 1][flows.origin], flows.destination)
         rungs.append(CostRung(origin, mass, cost, smallest, above))
@@ -153,7 +154,7 @@ def _first_to_meet(
     for across, (number, good, classes) in reversed(list(enumerate(steps))):
         found = np.flatnonzero(good)
         size[found] = destinations.sizes[across][classes.destination[found]]
-        smallest[found] = getattr(classes, measure)[found]
+        smallest[found] = exact_masses(classes, measure)[found]
         if across:
             size, smallest = size[number], smallest[number]
     return size, smallest

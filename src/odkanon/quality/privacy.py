@@ -11,6 +11,7 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.core.parsing import check_result
+from odkanon.model.measures import exact_masses
 from odkanon.model.release import Release
 
 
@@ -73,10 +74,10 @@ def steward_privacy(release: Release) -> dict[str, Privacy]:
 def _in_every_measure(release: Release, counts: Mapping[str, Ints]) -> dict[str, Privacy]:
     """Return the privacy in every measure that is published or counted in ``counts``."""
     whole, rule = release.input, release.rule
-    mean = None if whole.weight is None else whole.mean_weight
+    mean = None if whole.weight_units is None else whole.mean_weight
     found = {}
     for measure in whole.measures:
-        published, own = getattr(release.classes, measure), getattr(rule, measure)
+        published, own = exact_masses(release.classes, measure), getattr(rule, measure)
         masses = counts.get(measure) if published is None else published
         if masses is not None:
             threshold = rule.k_of(measure, mean) if own is None else Fraction(own)

@@ -16,7 +16,7 @@ from odkanon.core.parsing import check_result
 from odkanon.core.registry import Registry
 from odkanon.core.weights import from_units
 from odkanon.errors import InputError, InvalidValueError, RefusedError
-from odkanon.model.measures import ADDITIVE
+from odkanon.model.measures import ADDITIVE, exact_masses
 from odkanon.model.od import ODMatrix
 from odkanon.model.provenance import Summary
 from odkanon.model.published_flows import deviation, even_share
@@ -83,11 +83,11 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
     if measure not in whole.measures:
         raise InputError(f"utility in {measure} needs an input with {measure}")
     unit = whole.scale if measure == "weight" else 1
-    units = getattr(release.classes, measure)
+    units = exact_masses(release.classes, measure)
     classes = from_units(units, unit)
-    total, suppressed = (float(from_units(getattr(part, measure), unit)) for part in (whole, release.suppressed))
+    total, suppressed = (float(from_units(exact_masses(part, measure), unit)) for part in (whole, release.suppressed))
     published = float(from_units(int(units.sum()), unit))
-    k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight is not None else None))
+    k = float(release.rule.k_of(measure, whole.mean_weight if whole.weight_units is not None else None))
     empty = len(classes) == 0
     sizes = _sizes(release)
     own = release.classes.finest_pairs
@@ -117,7 +117,7 @@ def _reconstruction_loss(
     by ``v - v~``, the others, most of them empty, by ``v~ - v``, and pairs in no published class by their whole ``v``.
     """
     if measure not in release.compared:
-        masses, share = getattr(release.od.flows, measure), even_share(classes, leaf_pairs)
+        masses, share = exact_masses(release.od.flows, measure), even_share(classes, leaf_pairs)
         release.compared[measure] = deviation(release.area_of_pair, masses, share)
     found = release.compared[measure]
     # A class whose leaf pairs all have finer classes spreads nothing: the mass it lists is already missing there.

@@ -19,7 +19,7 @@ from odkanon._version import __version__
 from odkanon.core.arrays import Codes, Ints, group_sum
 from odkanon.core.weights import from_units, round_units
 from odkanon.model.axes import TRIPS, Axis
-from odkanon.model.measures import AT_CAP, MEASURES, STANDARD_ERROR
+from odkanon.model.measures import AT_CAP, MEASURES, STANDARD_ERROR, exact_masses
 from odkanon.model.published_flows import WEIGHT_DIGITS, disclosed_weights
 from odkanon.model.release import Release
 from odkanon.release_format.datapackage import AT_CAP_MEANING, HIDDEN_WEIGHT, STANDARD_ERROR_MEANING
@@ -60,7 +60,7 @@ def classes_table(release: Release) -> pa.Table:
     }
     columns |= {name: pa.array(values.tolist(), pa.string()) for name, values in classes.attributes.items()}
     for measure in MEASURES:
-        masses = weight if measure == "weight" else getattr(classes, measure)
+        masses = weight if measure == "weight" else exact_masses(classes, measure)
         if masses is not None:
             columns[subject.column(measure)] = from_units(masses, classes.scale) if measure == "weight" else masses
     if classes.at_cap is not None:
@@ -78,10 +78,10 @@ def public_weights(release: Release) -> Ints | None:
     """
     classes, promised = release.classes, publishable_rule(release).disclosed_thresholds.get("weight", 0)
     hides = classes.hides_weight
-    if classes.weight is None or (hides is not None and len(hides) and hides.all() and not promised):
+    if classes.weight_units is None or (hides is not None and len(hides) and hides.all() and not promised):
         return None
     least = ceil(Fraction(promised) * classes.scale)
-    return disclosed_weights(classes.trips, classes.weight, hides, least)
+    return disclosed_weights(classes.trips, classes.weight_units, hides, least)
 
 
 def zones_geojson(release: Release) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def publishable_rule(release: Release) -> Rule:
     the residual is empty or meets the rule.
     """
     rule, classes = release.rule, release.classes
-    if not release.is_nested or classes.weight is None or not len(classes):
+    if not release.is_nested or classes.weight_units is None or not len(classes):
         return rule
     if not rule.uses_mean_weight(release.input.own_mean_weight):
         return rule
-    weight = disclosed_weights(classes.trips, classes.weight, classes.hides_weight)
+    weight = disclosed_weights(classes.trips, classes.weight_units, classes.hides_weight)
     mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
     least = min(Fraction(rule.k) * mean, Fraction(int(weight.min()), classes.scale))
     return rule.with_weight(least, mean)

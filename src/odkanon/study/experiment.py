@@ -202,7 +202,7 @@ class Experiment:
 
     def rules(self) -> dict[str, Rule]:
         """Return the rule of each target, with the mean weight of the whole input."""
-        targets = self.targets or (TARGETS if self.whole.weight is not None else TARGETS[:1])
+        targets = self.targets or (TARGETS if self.whole.weight_units is not None else TARGETS[:1])
         return {target: Rule.protect(*target.split("+"), k=self.k, of=self.whole) for target in targets}
 
     def _outcome(self, cell: GridCell, od: ODMatrix | str, rule: Rule) -> Outcome:

@@ -39,7 +39,7 @@ class MemoryResidual:
         contributions = {
             name: each.counting("trips") for name, each in flows.contributions.items() if name in contributors
         }
-        groups = NodeFlows(codes, flows.pairs, flows.trips, flows.weight, {}, flows.scale)
+        groups = NodeFlows(codes, flows.pairs, flows.trips, flows.weight_units, {}, flows.scale)
         every = np.arange(len(flows) if placing else 0, dtype=np.int32)
         return cls(tuple(nodes), groups, contributions, every, every)
 
@@ -56,7 +56,7 @@ class MemoryResidual:
             tuple(code[first] for code in codes),
             found.sum(old.pairs),
             found.sum(old.trips),
-            None if old.weight is None else found.sum(old.weight),
+            None if old.weight_units is None else found.sum(old.weight_units),
             {},
             old.scale,
         )
@@ -82,7 +82,11 @@ class MemoryResidual:
         row_of_pair = row[self.group]
         pending = row_of_pair < 0
         untouched = np.where(row < 0, number, -1).astype(np.int32)
-        weight = None if groups.weight is None or left.weight is None else _put(groups.weight, at, left.weight)
+        weight = (
+            None
+            if groups.weight_units is None or left.weight_units is None
+            else _put(groups.weight_units, at, left.weight)
+        )
         residual = NodeFlows(
             groups.codes,
             _put(groups.pairs, at, left.pairs),
@@ -114,7 +118,7 @@ class MemoryResidual:
 
     def totals(self) -> Totals:
         """Return the total of the residual."""
-        weight = None if self.groups.weight is None else int(self.groups.weight.sum())
+        weight = None if self.groups.weight_units is None else int(self.groups.weight_units.sum())
         return Totals(int(self.groups.pairs.sum()), int(self.groups.trips.sum()), weight)
 
     def row_of_pair(self, pairs: int) -> Codes:
@@ -139,17 +143,19 @@ def leave_out(flows: Flows, unit: str | None, share: float, random: np.random.Ge
         leaves = (random.random(own.people) < share)[own.contributor]
         trips = group_sum(own.flow[leaves], len(flows), own.masses["trips"][leaves])
         nobody = flows.trips - group_sum(own.flow, len(flows), own.masses["trips"])
-        if flows.weight is not None:
+        if flows.weight_units is not None:
             weight = group_sum(own.flow[leaves], len(flows), own.masses["weight"][leaves])
         masses = {name: mass[~leaves] for name, mass in own.masses.items()}
         contributions[unit] = replace(own, flow=own.flow[~leaves], contributor=own.contributor[~leaves], masses=masses)
     drawn = random.binomial(nobody, share)
     trips = trips + drawn
-    if flows.weight is None:
+    if flows.weight_units is None:
         return replace(flows, trips=flows.trips - trips, contributions=contributions), Totals(0, int(trips.sum()))
     # Where single weights are not known, those left out have the mean weight of what is there.
-    weight = weight + (flows.weight - weight) // np.maximum(flows.trips - trips + drawn, 1) * drawn
-    left = replace(flows, trips=flows.trips - trips, weight=flows.weight - weight, contributions=contributions)
+    weight = weight + (flows.weight_units - weight) // np.maximum(flows.trips - trips + drawn, 1) * drawn
+    left = replace(
+        flows, trips=flows.trips - trips, weight_units=flows.weight_units - weight, contributions=contributions
+    )
     return left, Totals(0, int(trips.sum()), int(weight.sum()))
 
 

@@ -16,6 +16,7 @@ from odkanon.engine.protocols import Engine
 from odkanon.errors import UnsafeReleaseError
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.flows import Flows, Totals
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.published_flows import Assignment
 from odkanon.model.release import Release
@@ -174,7 +175,7 @@ def presuppressed_pairs(od: ODMatrix, rule: Rule, *, levels: int, budget: Budget
         (
             od.destinations.id_ranks[0][flows.destination[candidates]],
             od.origins.id_ranks[0][flows.origin[candidates]],
-            getattr(flows, rule.main_measure)[candidates],
+            exact_masses(flows, rule.main_measure)[candidates],
         )
     )
     cost = budget.cost(flows)[candidates[order]]

@@ -13,6 +13,7 @@ from odkanon.engine.sql.backend import Backend, StoredTable, Subquery, upload_co
 from odkanon.engine.sql.engine import sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import UnsafeReleaseError
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, Deviation, deviation, even_share
 
@@ -32,7 +33,7 @@ def compare_pairs(
     * ``joined``: given the table of classes, returns what stands after FROM: pairs ``f`` with an outer join to their
       class ``c``, so that pairs in no class are counted rather than inferred.
     """
-    shares = {f"share_{name}": even_share(getattr(classes, name), leaf_pairs) for name in measures}
+    shares = {f"share_{name}": even_share(exact_masses(classes, name), leaf_pairs) for name in measures}
     table = upload_columns(backend, **places, number=np.arange(len(classes)), **shares)
     sums = ", ".join(
         f"{sum_bigint(f'CASE WHEN f.{name} > c.share_{name} THEN 1 ELSE 0 END')} AS pairs_{name}, "
@@ -76,13 +77,15 @@ def nested_deviations(od: SqlMatrix, classes: Classes, nested: NestedRows, rows:
         pairs = nested.residual.pairs
         area = nested.area_of_pair(rows, nested.residual.row_of_pair(len(pairs.trips)))
         return {
-            name: deviation(area, getattr(pairs, name), even_share(getattr(classes, name), classes.finest_pairs))
+            name: deviation(
+                area, exact_masses(pairs, name), even_share(exact_masses(classes, name), classes.finest_pairs)
+            )
             for name in measures
         }
     smallest = od.backend.execute(f"SELECT {', '.join(f'MIN({name}) AS {name}' for name in measures)} FROM {od.pairs}")
     open_ = np.zeros(len(classes), dtype=bool)
     for name in measures:
-        share = even_share(getattr(classes, name), classes.finest_pairs)
+        share = even_share(exact_masses(classes, name), classes.finest_pairs)
         open_ |= (share >= smallest.column(name)[0].as_py()) & (own.pairs > 0)
     finest = _finest_rows(od, nested, rows, _with_finer(open_, rows, nested.above), measures)
     compared = compare_pairs(
@@ -110,14 +113,14 @@ def _with_finer(wanted: Bools, rows: Ints, above: Ints) -> Bools:
 
 def _combined(measure: str, compared: Deviation, open_: Bools, nested: NestedRows, own: NodeFlows) -> Deviation:
     """Return the deviations of compared rows and of those whose pairs are all above their share."""
-    inside = getattr(own, measure)
+    inside = exact_masses(own, measure)
     if not np.array_equal(compared.inside[open_], inside[open_]):
         raise UnsafeReleaseError(f"the {measure} of a row's own pairs are not those that were counted for it")
     return Deviation(
         np.where(open_, compared.above_pairs, own.pairs),
         np.where(open_, compared.above, inside),
         inside,
-        getattr(nested.outside, measure),
+        exact_masses(nested.outside, measure),
     )
 
 

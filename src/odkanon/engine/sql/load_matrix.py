@@ -238,12 +238,12 @@ def _matrix(
         )
         for name, each in contributions.items()
     }
-    if whole.weight is not None and source.mean_weight is None and whole.trips:
+    if whole.weight_units is not None and source.mean_weight is None and whole.trips:
         # Of the whole input: zones are a part of it, as an area is.
         outside = source.rejected.get(OUTSIDE_ZONES, Rejected(0, 0))
-        trips, weight = whole.trips + outside.trips, whole.weight + outside.weight
+        trips, weight = whole.trips + outside.trips, whole.weight_units + outside.weight
         source = replace(source, mean_weight=Fraction(weight, trips * (scale or 1)))
-    summary = Summary(whole.pairs, whole.trips, whole.weight, contributors, scale or 1, source)
+    summary = Summary(whole.pairs, whole.trips, whole.weight_units, contributors, scale or 1, source)
     return SqlMatrix(backend, origins, destinations, keys, pairs, contributions, summary)
 
 

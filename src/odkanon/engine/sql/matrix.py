@@ -110,7 +110,7 @@ class SqlMatrix:
     @property
     def scale(self) -> int | None:
         """Units per unit of weight; None without weights."""
-        return None if self.summary.weight is None else self.summary.scale
+        return None if self.summary.weight_units is None else self.summary.scale
 
     def engine(self, measures: Collection[str] = ()) -> SqlEngine:
         """Return an engine over all pairs that counts trips, weight and the contributors of the given measures."""

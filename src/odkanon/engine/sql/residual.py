@@ -15,6 +15,7 @@ from odkanon.engine.protocols import Residual
 from odkanon.engine.sql.backend import Backend, Relation, StoredTable, Subquery, store_query, upload_columns
 from odkanon.engine.sql.engine import FLOWS_PER_CONTRIBUTION, axis_columns, int_column, query_totals, sum_bigint
 from odkanon.model.flows import Contributions, Totals
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import AXES
 from odkanon.read.attribute_values import attribute_column
 from odkanon.read.person_ids import contributor_numbers
@@ -88,7 +89,7 @@ class SqlResidual:
         parts, used = [f"SELECT {columns} FROM {self.table} {missing}"], [self.table, gone]
         on = left.take(np.flatnonzero(left.trips > 0))
         if len(on.trips):
-            masses = {name: getattr(on, name) for name in self.masses}
+            masses = {name: exact_masses(on, name) for name in self.masses}
             staying = upload_columns(self.backend, **dict(zip(self.axes, on.codes, strict=True)), **masses)
             parts.append(f"SELECT {columns} FROM {staying} f")
             used.append(staying)

@@ -17,7 +17,7 @@ from odkanon.engine.sql.engine import SqlEngine, TableAxis, join_maps, query_tot
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.assemble import add_companion
 from odkanon.model.flows import Flows, Totals
-from odkanon.model.measures import ADDITIVE, DISTINCT
+from odkanon.model.measures import ADDITIVE, DISTINCT, exact_masses
 from odkanon.model.od import AXES
 from odkanon.model.published_flows import Classes, Deviation, published_classes
 from odkanon.model.release import Release
@@ -41,7 +41,7 @@ class SqlWorkspace:
     @classmethod
     def from_matrix(cls, od: SqlMatrix) -> SqlWorkspace:
         """Return the workspace with nothing suppressed yet."""
-        return cls(od, od, Totals(weight=None if od.scale is None else 0))
+        return cls(od, od, Totals(weight_units=None if od.scale is None else 0))
 
     @property
     def remaining(self) -> Totals:
@@ -122,7 +122,7 @@ class SqlWorkspace:
         least = {measure: rule.units(measure, self.od.summary.scale) for measure in rule.measures}
         if not suppressed.pairs:
             return True
-        if any((getattr(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
+        if any((exact_masses(suppressed, name) or 0) < least[name] for name in ADDITIVE if name in least):
             return False
         contributors = [name for name in least if name in DISTINCT]
         if not contributors:

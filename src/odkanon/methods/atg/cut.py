@@ -15,6 +15,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.methods.common import Volume, volume_measure
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import ODMatrix
 from odkanon.model.release_spec import Budget
 from odkanon.model.rule import Rule
@@ -45,7 +46,7 @@ class Masses:
 
     def of_flows(self, flows: Flows) -> Floats:
         """Return the volume of each flow."""
-        values: Ints = getattr(flows, self.measure)
+        values: Ints = exact_masses(flows, self.measure)
         return values / self.unit
 
     def of_nodes(self, od: ODMatrix) -> tuple[Floats, ...]:

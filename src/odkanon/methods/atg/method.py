@@ -90,7 +90,7 @@ def atg_soft(
 
 def likely_targets(od: ODMatrix, rule: Rule) -> list[float]:
     """Return the target volumes to try, in trips."""
-    balanced = sqrt(rule.k_of("trips", od.mean_weight if od.weight is not None else None) * od.trips)
+    balanced = sqrt(rule.k_of("trips", od.mean_weight if od.weight_units is not None else None) * od.trips)
     return [float(f"{factor * balanced:.3g}") for factor in TARGET_FACTORS]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints, group_sum
 from odkanon.engine.node_flows import NodeFlows, codes_to_keys
 from odkanon.methods.cascade.ladder import Ladder
+from odkanon.model.measures import exact_masses
 
 _EXACT = 2**62
 
@@ -99,12 +100,12 @@ class Rows:
         inside = self.above >= 0
 
         def without_passed(name: str) -> Ints:
-            found, passed = getattr(self.found, name), getattr(self.passed, name)
+            found, passed = exact_masses(self.found, name), exact_masses(self.passed, name)
             own: Ints = found - group_sum(self.above[inside], len(self), passed[inside])
             return own
 
-        weight = None if self.found.weight is None else without_passed("weight")
-        return replace(self.found, trips=without_passed("trips"), weight=weight, contributors={})
+        weight = None if self.found.weight_units is None else without_passed("weight")
+        return replace(self.found, trips=without_passed("trips"), weight_units=weight, contributors={})
 
     @cached_property
     def hides_weight(self) -> Bools:
@@ -140,13 +141,13 @@ def rows_of(ladder: Ladder, listed: Sequence[Listed], *, passes: bool) -> Rows:
 
 def _joined(parts: Sequence[NodeFlows]) -> NodeFlows:
     def joined(name: str) -> Ints:
-        return np.concatenate([getattr(part, name) for part in parts])
+        return np.concatenate([exact_masses(part, name) for part in parts])
 
     return NodeFlows(
         tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
         joined("pairs"),
         joined("trips"),
-        None if parts[0].weight is None else joined("weight"),
+        None if parts[0].weight_units is None else joined("weight"),
         {name: np.concatenate([part.contributors[name] for part in parts]) for name in parts[0].contributors},
         parts[0].scale,
     )

@@ -273,7 +273,7 @@ def settled(
     rolled_up, rule = falls(terms), terms.rule
     while safe and rule.uses_mean_weight(whole.own_mean_weight) and len(rolled_up.rows):
         groups, hides = rolled_up.rows.groups, rolled_up.rows.hides_weight
-        weight = groups.weight
+        weight = groups.weight_units
         assert weight is not None
         if hides.all():
             break

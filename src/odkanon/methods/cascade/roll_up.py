@@ -129,7 +129,7 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
             side, level = ladder.sides[axis], ladder.levels[rung][axis]
             residual = residual.lift(axis, side.parent(level), side.nodes(level))
         groups = residual.at_least(terms.k)
-        kept = kept if rung else Totals(weight=None if groups.weight is None else 0)
+        kept = kept if rung else Totals(weight_units=None if groups.weight_units is None else 0)
         if terms.capped and rung:
             taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
         else:
@@ -141,7 +141,9 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
         at_cap = (row.trips == bound) & terms.capped & (rung > 0)
         if not terms.passes:
             kept = kept + _totals(left)
-            left = replace(left, trips=left.trips * 0, weight=None if left.weight is None else left.weight * 0)
+            left = replace(
+                left, trips=left.trips * 0, weight_units=None if left.weight_units is None else left.weight_units * 0
+            )
         residual = residual.without(chosen, number + np.arange(len(taken)), left, terms.reassigned)
         listed.append(Listed(rung, chosen, row, left, at_cap))
         number += len(taken)
@@ -170,17 +172,17 @@ def split(groups: NodeFlows, bound: Ints, reassigned: str | None) -> tuple[NodeF
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
-    weight = None if groups.weight is None else proportion(groups.weight, above, groups.trips)
+    weight = None if groups.weight_units is None else proportion(groups.weight_units, above, groups.trips)
     stays = replace(
         groups,
         trips=row,
-        weight=None if groups.weight is None or weight is None else groups.weight - weight,
+        weight_units=None if groups.weight_units is None or weight is None else groups.weight_units - weight,
         contributors={
             name: np.minimum(count, row) if name == reassigned else count - above
             for name, count in groups.contributors.items()
         },
     )
-    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight=weight, contributors={})
+    return stays, replace(groups, pairs=np.zeros_like(row), trips=above, weight_units=weight, contributors={})
 
 
 def _capped(
@@ -221,5 +223,5 @@ def _only(caps: Caps, which: Bools) -> Caps:
 
 
 def _totals(groups: NodeFlows) -> Totals:
-    weight = None if groups.weight is None else int(groups.weight.sum())
+    weight = None if groups.weight_units is None else int(groups.weight_units.sum())
     return Totals(int(groups.pairs.sum()), int(groups.trips.sum()), weight)

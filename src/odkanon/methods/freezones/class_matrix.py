@@ -11,7 +11,7 @@ from odkanon.core.arrays import Bools, Ints, number_groups, sort_keys, spans
 from odkanon.methods.freezones.blocks import Blocks
 from odkanon.methods.treecut.dp import Problem
 from odkanon.model.flows import Flows
-from odkanon.model.measures import DISTINCT
+from odkanon.model.measures import DISTINCT, exact_masses
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Line:
         """Put flows in the order of an axis."""
         ends = [each.astype(np.int64) for each in (flows.origin, flows.destination)]
         flow = np.lexsort((ends[1 - axis], ends[axis]))
-        counts = {name: getattr(flows, name)[flow] for name in names if name not in DISTINCT}
+        counts = {name: exact_masses(flows, name)[flow] for name in names if name not in DISTINCT}
         return cls(flow, ends[axis][flow], ends[1 - axis][flow], counts)
 
 

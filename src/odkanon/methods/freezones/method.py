@@ -152,7 +152,7 @@ def best_plan(
     od, (origin, destination) = problem.od, _blocks(problem, cuts, polygons)
     zones = (start_zones(origin, start[0]), start_zones(destination, start[1]))
     plan = ZonePlan.of(problem, (origin, destination), zones)
-    mean_weight = od.mean_weight if od.weight is not None else None
+    mean_weight = od.mean_weight if od.weight_units is not None else None
     k = float(problem.rule.k_of(problem.measure, mean_weight)) * (od.flows.scale if problem.measure == "weight" else 1)
     if polygons is not None:
         compactness *= min(

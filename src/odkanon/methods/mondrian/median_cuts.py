@@ -14,7 +14,7 @@ import numpy as np
 from odkanon.core.arrays import Bools, Ints
 from odkanon.methods.common import Volume
 from odkanon.model.flows import Contributions, Flows
-from odkanon.model.measures import ADDITIVE, DISTINCT
+from odkanon.model.measures import ADDITIVE, DISTINCT, exact_masses
 from odkanon.model.rule import Rule
 from odkanon.zoning.cells import Floats, cell_radius
 
@@ -59,7 +59,7 @@ class Sums:
     def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
         """Return what a rule counts of each flow."""
         least = {name: rule.units(name, flows.scale) for name in rule.measures}
-        additive = tuple((getattr(flows, name), least[name]) for name in least if name in ADDITIVE)
+        additive = tuple((exact_masses(flows, name), least[name]) for name in least if name in ADDITIVE)
         counts_distinct = tuple((flows.contributions[name], least[name]) for name in least if name in DISTINCT)
         return cls(getattr(flows, volume), additive, counts_distinct)
 

@@ -14,6 +14,7 @@ import numpy as np
 from odkanon.core.arrays import Codes, Ints, spans
 from odkanon.methods.treecut.dp import COLUMNS, LOSS, SPENT, Floats, Problem
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import AXES, Axis
 
 
@@ -76,7 +77,7 @@ def _suppressed(problem: Problem, axis: Axis) -> Floats:
     columns = np.zeros((len(COLUMNS), tree.offsets[-1]))
     added = {SPENT: problem.budget.cost(pairs)}
     if problem.with_loss:
-        added[LOSS] = getattr(pairs, problem.measure)
+        added[LOSS] = exact_masses(pairs, problem.measure)
     for column, values in added.items():
         leaves = np.bincount(getattr(pairs, axis), values, len(tree.leaves))
         columns[column] = np.concatenate([np.add.reduceat(leaves, starts) for starts in tree.starts])
@@ -120,7 +121,7 @@ class _Classes:
         origin, destination = self.flows.origin[which], self.flows.destination[which]
         size = problem.sizes("origin", level)[origin]
         partner_size = problem.sizes("destination", partner)[destination]
-        mass = getattr(self.flows, problem.measure)[which].astype(np.float64)
+        mass = exact_masses(self.flows, problem.measure)[which].astype(np.float64)
         columns = np.stack(
             [
                 mass * (size + partner_size),
@@ -136,9 +137,9 @@ class _Classes:
     def _losses(self, which: Ints, leaf_pairs: Ints) -> Floats:
         """Return what some classes add to the sum of E where they are published."""
         assert self.class_of_pair is not None
-        value = getattr(self.pairs, self.problem.measure).astype(np.float64)
+        value = exact_masses(self.pairs, self.problem.measure).astype(np.float64)
         spread = np.zeros(len(self.flows))
-        spread[which] = getattr(self.flows, self.problem.measure)[which] / leaf_pairs
+        spread[which] = exact_masses(self.flows, self.problem.measure)[which] / leaf_pairs
         off = np.abs(spread[self.class_of_pair] - value)
         total = np.bincount(self.class_of_pair, weights=off, minlength=len(self.flows))[which]
         return np.asarray(total + (leaf_pairs - self.flows.pairs[which]) * spread[which])

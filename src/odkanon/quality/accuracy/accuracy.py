@@ -13,6 +13,7 @@ from odkanon.core.parsing import check_result
 from odkanon.engine.dispatch import open_workspace
 from odkanon.estimate.flow_estimates import ReleaseReader, can_estimate, read_flows
 from odkanon.estimate.target_areas import ZoneFootprints
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import (
@@ -145,11 +146,11 @@ def accuracy(
     if len(release.classes) and not (release.origins.are_located and release.destinations.are_located):
         return {}
     about, leaves = found
-    measures = tuple(measure for measure in ("trips", "weight") if getattr(release.classes, measure) is not None)
+    measures = tuple(measure for measure in ("trips", "weight") if exact_masses(release.classes, measure) is not None)
     rows, areas = rows_to_spread(
         (release.origins, release.destinations),
         (release.classes.origin.astype(np.int64), release.classes.destination.astype(np.int64)),
-        stack_masses({name: getattr(release.classes, name) for name in measures}, release.classes.scale),
+        stack_masses({name: exact_masses(release.classes, name) for name in measures}, release.classes.scale),
         matrix,
         about,
         _attributes(release, matrix),

@@ -13,6 +13,7 @@ from odkanon.engine.sql.backend import upload_columns
 from odkanon.engine.sql.engine import int_column, join_maps, sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.model.flows import Flows
+from odkanon.model.measures import exact_masses
 from odkanon.model.od import Matrix
 from odkanon.quality.accuracy.even_spread import RowMasses, spread_at
 from odkanon.quality.accuracy.row_masses import stack_masses
@@ -103,7 +104,7 @@ def count_flows(
     ]
     coarser = engine.coarsen(*cuts)
     flows = coarser.flows
-    mass = stack_masses({name: getattr(flows, name) for name in measures}, flows.scale)
+    mass = stack_masses({name: exact_masses(flows, name) for name in measures}, flows.scale)
     return TrueFlows((known[0], known[1]), flows.origin, flows.destination, mass), coarser
 
 
@@ -194,7 +195,7 @@ def _lengths(flows: Flows, leaves: LeafPoints, measures: tuple[str, ...]) -> tup
     apart = [b[flows.destination] - a[flows.origin] for a, b in zip(leaves.origin, leaves.destination, strict=True)]
     steps = _length_steps(apart[0], apart[1])
     known, number = number_groups(steps, int(steps.max(initial=0)) + 1)
-    return known, {measure: group_sum(number, len(known), getattr(flows, measure)) for measure in measures}
+    return known, {measure: group_sum(number, len(known), exact_masses(flows, measure)) for measure in measures}
 
 
 def _stored_lengths(matrix: SqlMatrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, dict[str, Ints]]:
