@@ -71,6 +71,25 @@ class InvalidValueError(InputError):
         value = f"a {type(got).__name__}" if "\n" in text else f"{text:.100}"
         return cls(f"{what} must be {expected}, not {value}", option=option)
 
+    @classmethod
+    def not_understood(cls, text: object, advice: str) -> Self:
+        """Return the error for a text that does not follow the syntax of an option, with what to write."""
+        return cls(f"{text} is not understood; {advice}")
+
+    @classmethod
+    def reserved_name(cls, what: str, name: str, reason: str = "", *, option: str | None = None) -> Self:
+        """Return the error for a name that has a meaning already."""
+        because = f": {reason}" if reason else ""
+        return cls(f"{what} cannot be called {name!r}{because}; choose another name", option=option)
+
+    @classmethod
+    def suffix(cls, path: object, *suffixes: str, reason: str = "") -> Self:
+        """Return the error for an output path whose ending names no format that can be written."""
+        *most, last = suffixes
+        listed = f"{', '.join(most)} or {last}" if most else last
+        because = f": {reason}" if reason else ""
+        return cls(f"{path} should end in {listed}{because}")
+
 
 class ColumnNotFoundError(InputError):
     """A column that a table lacks."""
@@ -100,6 +119,21 @@ class UnreadableFileError(InputError):
         lines = str(reason).strip().splitlines() or [type(reason).__name__]
         kind, help_ = f" as {as_}" if as_ else "", f"; {advice}" if advice else ""
         return cls(f"{path} cannot be read{kind} ({lines[0]}){help_}")
+
+    @classmethod
+    def empty(cls, name: object, *, needs: str = "a header and rows") -> Self:
+        """Return the error for a file in which there is nothing."""
+        return cls(f"{name} is empty; it needs {needs}")
+
+    @classmethod
+    def truncated(cls, name: object, reason: object) -> Self:
+        """Return the error for a compressed file that cannot be unpacked."""
+        return cls(f"{name} cannot be unpacked ({reason}); it may be truncated, so copy it again")
+
+    @classmethod
+    def without_header(cls, path: object) -> Self:
+        """Return the error for a text whose first line names no columns."""
+        return cls(f"the first line of {path} has no header; give each column one name")
 
 
 class DamagedReleaseError(InputError):

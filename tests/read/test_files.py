@@ -496,7 +496,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, names: tuple[str, s
 def test_a_data_frame_that_is_no_table_is_refused() -> None:
     frame = pandas.DataFrame([[1, 2]], columns=["weight", "weight"])
     for each in (frame, pandas.DataFrame({"person": [2**70]}), pandas.DataFrame({"weight": [1 + 2j]})):
-        with pytest.raises(InputError, match="a DataFrame cannot be read as a table"):
+        with pytest.raises(InputError, match="an object of type DataFrame cannot be read as a table"):
             open_table(each)
 
 

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, InvalidValueError
 
 ANY = "any"
 """The value of a row whose detail was dropped."""
@@ -99,7 +99,7 @@ def parse_attribute(text: str, age_bands: Sequence[int] = AGE_BANDS, period: Per
     if without:
         names = frozenset(name.strip() for name in _NAMES.findall(empty.replace(" + ", "+")))
         if not names or "" in names:
-            raise InputError(f"{text!r} is not understood; name values as in weekday without Saturday+Sunday")
+            raise InvalidValueError.not_understood(repr(text), "name values as in weekday without Saturday+Sunday")
         return replace(parse_attribute(asked, age_bands, period), text=text, impossible=names)
     name, _, detail = (part.strip() for part in text.partition(":"))
     if name == "hour":
@@ -131,11 +131,9 @@ def parse_attributes(
         raise InputError("a date implies its weekday, so publishing by both would expose small groups; choose one")
     for name in names:
         if name in RESERVED:
-            raise InputError(f"an attribute cannot be called {name!r}: a release has a column of that name")
+            raise InvalidValueError.reserved_name("an attribute", name, "the release has a column of that name")
         if is_formula(name):
-            raise InputError(
-                f"an attribute cannot be called {name!r}: a spreadsheet may evaluate it as a formula; rename it"
-            )
+            raise InvalidValueError.reserved_name("an attribute", name, "a spreadsheet may evaluate it as a formula")
     specs = [parse_attribute(text, age_bands, period) for text in texts]
     if {"date", "weekday"} & set(names) or _is_one_day(period):
         # On the day that clocks change, an hour of the night is known to be empty.
@@ -172,7 +170,7 @@ def _parse_segment(text: str, age_bands: Sequence[int]) -> tuple[AttributeSpec, 
     parts = [part.strip() for part in text.split("*")]
     names = [attribute_name(part) for part in parts]
     if len(set(names)) < len(names) or not all(names):
-        raise InputError(f"the segment {text!r} is not understood; write sex, hour:6-9,9-16 or sex*age")
+        raise InvalidValueError.not_understood(f"the segment {text!r}", "write sex, hour:6-9,9-16 or sex*age")
     for part, name in zip(parts, names, strict=True):
         if _WITHOUT in part:
             raise InputError(f"segments are counted, whatever may be empty; leave {part!r} without its values")
@@ -187,7 +185,9 @@ def _parse_slots(slots: str, text: str) -> tuple[str, ...]:
     for slot in slots.split(","):
         begin, _, end = (piece.strip() for piece in slot.partition("-"))
         if not (begin.isdigit() and end.isdigit() and int(begin) < 24 and int(end) <= 24 and begin != end):
-            raise InputError(f"the time slot {slot!r} in {text!r} is not understood; write hours, as in 6-9 or 19-6")
+            raise InvalidValueError.not_understood(
+                f"the time slot {slot!r} in {text!r}", "write hours, as in 6-9 or 19-6"
+            )
         length = (int(end) - int(begin)) % 24 or 24
         for hour in [(int(begin) + step) % 24 for step in range(length)]:
             if names[hour] != OTHER:
@@ -203,7 +203,7 @@ def _parse_groups(groups: str, text: str) -> dict[str, str]:
         name, equals, values = (piece.strip() for piece in part.partition("="))
         for value in values.split("+"):
             if not equals or not name or not value.strip():
-                raise InputError(f"{part!r} in {text!r} is not understood; write groups as in car=1+2")
+                raise InvalidValueError.not_understood(f"{part!r} in {text!r}", "write groups as in car=1+2")
             if names.setdefault(value.strip(), name) != name:
                 raise InputError(f"the value {value.strip()!r} is in two groups of {text!r}; assign it to one")
     return names

@@ -29,7 +29,6 @@ EXTRA_OF = {
     "pyproj": "geo",
     "pyogrio": "geo",
     "pyspark": "spark",
-    "shapely": "geo",
 }
 """The extra that installs each optional package."""
 

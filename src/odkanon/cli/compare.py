@@ -187,7 +187,7 @@ def _compare_thresholds(
     check_plotting()
     table = output.with_suffix(".csv")
     if output.suffix not in PICTURES:
-        raise InputError(f"{output} should end in .png, .svg or .pdf: with several --k or --budget it is a picture")
+        raise InvalidValueError.suffix(output, *PICTURES, reason="with several --k or --budget it is a picture")
     for path in (output, table):
         check_new(path, force=force)
     with stages() as stage:

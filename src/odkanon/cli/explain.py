@@ -6,7 +6,7 @@ from pathlib import Path
 
 from odkanon.cli.common_options import command
 from odkanon.cli.request_options import InputOptions
-from odkanon.errors import InputError
+from odkanon.errors import InvalidValueError
 
 
 @command(
@@ -46,7 +46,7 @@ def explain(
 
     table = output.with_suffix(".csv")
     if output.suffix != ".html":
-        raise InputError(f"{output} should end in .html")
+        raise InvalidValueError.suffix(output, ".html")
     check_files(output, table, force=force)
     # Polygons to compare on and those of the release have one option for their codes.
     code = how.values["zone_id"] if onto is not None else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console
-from odkanon.errors import InputError
+from odkanon.errors import InvalidValueError
 
 
 class SampleLayout(StrEnum):
@@ -58,7 +58,7 @@ def sample(
         return
     check_new(output, force=force)
     if output.suffix not in (".parquet", ".csv", ".gz"):
-        raise InputError(f"{output} should end in .parquet, .csv or .csv.gz")
+        raise InvalidValueError.suffix(output, ".parquet", ".csv", ".csv.gz")
     survey = make_survey(seed)
     with whole_file(output) as partial:
         if output.suffix == ".parquet":

@@ -11,7 +11,6 @@ import pyarrow as pa
 from h3ronpy import vector
 
 from odkanon.core.arrays import Ints
-from odkanon.core.registry import import_extra
 from odkanon.estimate.place_tree import FINEST, PlacedZones, PlaceTree, SamplePoints
 from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_parent, latlng_to_cell
 from odkanon.zoning.spherical_geometry import Projection
@@ -30,7 +29,8 @@ def place_shapes(axes: tuple[Shapes, Shapes]) -> tuple[PlaceTree, list[PlacedZon
     axes : tuple of array of shapely geometries
         The zones of both axes, None where the outline is unknown.
     """
-    shapely = import_extra("shapely", purpose="reading zones that are polygons", extra="geo")
+    import shapely
+
     texts = [shapely.to_wkb(shape) if shape is not None else b"" for shape in np.concatenate(axes)]
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     zone = np.array([distinct[text] for text in texts], dtype=np.int64)
@@ -91,7 +91,8 @@ class _Points:
 
     def parents(self, zones: int) -> Ints | None:
         """Return for each zone the smallest one that contains it, -1 for none; None if zones cross each other."""
-        sparse = import_extra("scipy.sparse", purpose="reading zones that are polygons", extra="geo")
+        from scipy import sparse
+
         member = sparse.csr_array((np.ones(len(self.zone)), (self.point, self.zone)), shape=(len(self.cells), zones))
         both = (member.T @ member).tocoo()
         size = np.bincount(self.zone, minlength=zones)

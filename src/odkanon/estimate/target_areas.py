@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
-from odkanon.core.registry import import_extra
 from odkanon.estimate.place_tree import FINEST
 from odkanon.release_format.conversions import to_shapes
 from odkanon.zoning.cells import (
@@ -63,7 +62,8 @@ class ZoneFootprints:
     @cached_property
     def outer(self) -> Shapes:
         """Outlines that contain all of each zone, including finer cells that reach beyond their parent's outline."""
-        shapely = import_extra("shapely", purpose="reading a release on polygons", extra="geo")
+        import shapely
+
         if self.nodes is None:
             return self.shapes
         resolution = np.maximum((self.nodes.depth - 1) // 3, 0)
@@ -165,7 +165,8 @@ class CellAreas:
         return _joined(inside, shape), _joined(meets, shape)
 
     def _relation_to_shapes(self, zones: ZoneFootprints, shape: tuple[int, int]) -> tuple[Any, Any]:
-        shapely = import_extra("shapely", purpose="reading zones that are polygons", extra="geo")
+        import shapely
+
         outlines = shapely.from_geojson(np.array([_geojson(name) for name in self.ids]))
         resolution = np.full(len(outlines), self.resolution)
         inside = _overlaps(zones.shapes, grow(shapely, outlines, resolution, -1), shape)[0]
@@ -186,7 +187,8 @@ class PolygonAreas:
 
     def number(self, lat: Floats, lon: Floats) -> Ints:
         """Return for each point the number of its polygon, -1 for none."""
-        shapely = import_extra("shapely", purpose="reading a release on polygons", extra="geo")
+        import shapely
+
         found = np.full(len(lat), -1)
         shapely.prepare(self.shapes)
         point, area = shapely.STRtree(self.shapes).query(shapely.points(lon, lat), predicate="intersects")

@@ -25,14 +25,12 @@ protected); Gusfield 1988, "A graph theoretic approach to statistical data secur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.errors import InputError
 
 _ENDLESS = 2**30
 
@@ -57,12 +55,6 @@ class Slack:
 
     less: int
     more: int
-
-
-def check_solver() -> None:
-    """Raise if what works out the flows is not installed."""
-    if find_spec("scipy") is None:
-        raise InputError("protecting intervals needs scipy; pip install 'odkanon[evidence]' brings it")
 
 
 def slack_of(table: Table, row: int, column: int) -> Slack:

@@ -13,7 +13,6 @@ import numpy as np
 
 from odkanon.attributes.dimensions import Dimension, parent_dimension
 from odkanon.errors import InputError, RefusedError
-from odkanon.linked.feasibility_intervals import check_solver
 from odkanon.linked.fixed_zoning import Zoning
 from odkanon.linked.suppression_pattern import find_rare, too_few
 from odkanon.linked.zoning_search import Attempt, Ground, join_rare, search_joining
@@ -161,8 +160,6 @@ def release_linked(
         (trips, list(dimensions)) if isinstance(trips, ODMatrix) else _counted(trips, dimensions, resolution, within)
     )
     parents = [parent_dimension(dimensions, number) for number in range(len(dimensions))]
-    if protect_intervals:
-        check_solver()
     if protect_intervals and any(parent is not None for parent in parents):
         raise InputError(
             "intervals are protected where no way of splitting refines another: the tables of the finer one would "

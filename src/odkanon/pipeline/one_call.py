@@ -262,7 +262,7 @@ def anonymize(
     )
     result = run(request)
     for text in cautions(result):
-        warnings.warn(text, ReleaseWarning, stacklevel=2)
+        warnings.warn(text, ReleaseWarning, stacklevel=3)
     return result
 
 

@@ -162,7 +162,7 @@ def od_html(od: ODMatrix) -> str:
     """Return an OD matrix as HTML: its totals, and the rejected rows of the input."""
     rows = {"OD pairs": f"{len(od):,}", "trips": f"{od.trips:,}"}
     if od.weight is not None:
-        rows["weight"] = format_number(od.weight / od.flows.scale)
+        rows["weight"] = format_number(od.weight)
     rows |= {name: f"{count:,}" for name, count in od.contributors.items()}
     rows["origin leaves"] = f"{len(od.origins.leaves):,}"
     rows["destination leaves"] = f"{len(od.destinations.leaves):,}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError, MissingExtraError, UnreadableFileError, nearest
+from odkanon.errors import InputError, UnreadableFileError, nearest
 from odkanon.read.coordinates import check_degrees
 from odkanon.read.tables.geo_files import POLYGON_FILES, read_polygons
 from odkanon.zoning.cells import (
@@ -126,10 +126,8 @@ def _union(shapes: Any) -> Any:
 
 
 def _shape(content: str, name: str) -> Any:
-    try:
-        import shapely
-    except ImportError:
-        raise MissingExtraError.needed_for("an area from GeoJSON", "shapely", "geo") from None
+    import shapely
+
     try:
         shape = shapely.from_geojson(json.dumps(parse_json(content)))
     except (ValueError, shapely.errors.GEOSException) as error:

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools
+from odkanon.core.registry import import_extra
 from odkanon.core.sql import quote_names
-from odkanon.errors import InputError, MissingExtraError
+from odkanon.errors import InputError
 from odkanon.model.provenance import Rejected
 from odkanon.read.tables.table import RowCheck
 from odkanon.read.trip_checks import finite
@@ -291,10 +292,7 @@ def check_crs(crs: str) -> None:
 
 
 def _transformer(crs: str) -> Any:
-    try:
-        import pyproj
-    except ImportError:
-        raise MissingExtraError.needed_for("converting coordinates", "pyproj", "geo") from None
+    pyproj = import_extra("pyproj", purpose="converting coordinates", extra="geo")
     try:
         return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     except pyproj.exceptions.ProjError:

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, wraps
 from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, TypeVar, get_args
+from typing import Any, Protocol, TypedDict, TypeVar, cast, get_args
 
 from odkanon.attributes.filter_grammar import comparisons, parse_filter
 from odkanon.attributes.spec import AttributeSpec, is_formula
@@ -201,14 +201,14 @@ class InputSpec:
             raise InputError(f"a table by one place has no {min(taken)}; leave out its column", option="column")
         for what, name, own in (("place", self.place, {TRIPS}), ("unit", self.subject.unit, {"place", *ENDS})):
             if not name.strip() or is_formula(name) or name in {"weight", *DISTINCT, "any", "axis", *own}:
-                raise InputError(f"a {what} cannot be called {name!r}; choose another name", option=what)
+                raise InvalidValueError.reserved_name(f"a {what}", name, option=what)
         if self.place == self.subject.unit:
             raise InputError(f"place and unit are both called {self.place!r}; name what is counted", option="unit")
 
     def check_attributes(self, attributes: Sequence[AttributeSpec]) -> None:
         """Raise if an attribute has the name of the place or of the unit, which are columns of the release."""
         for name in {each.name for each in attributes} & {self.subject.unit, *self.subject.places}:
-            raise InputError(f"an attribute cannot be called {name!r}: the release has a column of that name")
+            raise InvalidValueError.reserved_name("an attribute", name, "the release has a column of that name")
 
     @property
     def subject(self) -> Subject:
@@ -456,15 +456,25 @@ _EXPECTED: dict[str, tuple[Any, str]] = {
 
 
 def lists_read_options(function: Function) -> Function:
-    """Show every option of `ReadOptions` in the signature of a function, as ``help`` prints it."""
+    """Show every option of `ReadOptions` in the signature of a function, and name the nearest one to a misspelt one."""
     own = signature(function)
     named = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     options = [
         Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
         for each in fields(InputSpec)[1:]
     ]
-    function.__signature__ = own.replace(parameters=[*named, *options])  # type: ignore[attr-defined]
-    return function
+    public = own.replace(parameters=[*named, *options])
+
+    @wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        unknown = next((name for name in given if name not in public.parameters), None)
+        if unknown is not None:
+            called = f"{function.__name__}() got an unexpected keyword argument {unknown!r}"
+            raise TypeError(f"{called}{nearest(unknown, public.parameters)}")
+        return function(*args, **given)
+
+    checked.__signature__ = public  # type: ignore[attr-defined]
+    return cast("Function", checked)
 
 
 def check_period(since: str | None, until: str | None) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from odkanon.core.parsing import parse_json
 from odkanon.core.sql import quote_name
-from odkanon.errors import InputError, InvalidValueError, MissingExtraError, UnreadableFileError
+from odkanon.errors import InputError, InvalidValueError, UnreadableFileError
 from odkanon.read.coordinates import check_degrees
 from odkanon.read.tables.geo_files import POLYGON_FILES, code_text, is_geodataframe, polygon_features
 from odkanon.read.tables.open_table import open_table
@@ -130,10 +130,8 @@ def _completed(tree: Hierarchy, named: Mapping[str, dict[str, Any]]) -> dict[str
 def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
     if len(parts) == 1:
         return parts[0]
-    try:
-        import shapely
-    except ImportError:
-        raise MissingExtraError.needed_for("merging the polygons of zones", "shapely", "geo") from None
+    import shapely
+
     shapes = shapely.make_valid(shapely.from_geojson([json.dumps(part) for part in parts]))
     joined: dict[str, Any] = json.loads(shapely.to_geojson(shapely.union_all(shapes)))
     return joined

@@ -72,7 +72,8 @@ class FlowTable:
         measure : str
             A published measure that is additive: ``trips`` or ``weight``.
         """
-        sparse = import_extra("scipy.sparse", purpose="a sparse matrix", extra=_EXTRA)
+        from scipy import sparse
+
         if measure not in self.table.column_names:
             raise ColumnNotFoundError.from_missing("the table of flows", measure, self.table.column_names)
         values = np.asarray(self.table.column(measure).to_numpy(), dtype=np.float64)
@@ -140,15 +141,12 @@ class ZoneTable:
         return f"ZoneTable({format_count(len(self), 'zones')}, {known:,} with a geometry)"
 
 
-def import_shapely() -> Any:
-    """Return shapely, an optional dependency."""
-    return import_extra("shapely", purpose="the geometry of zones", extra="geo")
-
-
 def to_shapes(geometries: Sequence[dict[str, Any] | None]) -> npt.NDArray[Any]:
     """Return GeoJSON geometries as shapely geometries, None where there is none."""
     texts = np.array([None if each is None else json.dumps(each) for each in geometries], dtype=object)
-    return np.asarray(import_shapely().from_geojson(texts))
+    import shapely
+
+    return np.asarray(shapely.from_geojson(texts))
 
 
 def _numbered(table: pa.Table, axis: str) -> tuple[list[str], npt.NDArray[np.int64]]:

@@ -22,7 +22,7 @@ from odkanon.core.system import plain
 from odkanon.errors import DamagedReleaseError, InputError, InvalidValueError
 from odkanon.model.axes import AXES, Subject
 from odkanon.model.measures import ADDITIVE, AT_CAP, MEASURES, STANDARD_ERROR
-from odkanon.release_format.conversions import FlowTable, ZoneTable, import_shapely, to_shapes
+from odkanon.release_format.conversions import FlowTable, ZoneTable, to_shapes
 from odkanon.release_format.names import CSV, INDEX, MANIFEST, PARQUET, WHOLE, ZONES, read_guarded_csv
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ class SavedRelease:
     @cached_property
     def centroids(self) -> Floats:
         """Longitude and latitude of the centroid of each zone of `zone_index`; NaN where it has no outline."""
-        shapely = import_shapely()
+        import shapely
+
         centroid = shapely.centroid(self.shapes)
         lon = (shapely.get_x(centroid) + 180) % 360 - 180
         return np.stack([lon, shapely.get_y(centroid)], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, UnreadableFileError
 from odkanon.zoning.hierarchy import Hierarchy
 
 Text = npt.NDArray[np.str_]
@@ -38,7 +38,7 @@ def lookup_hierarchy(table: pa.Table, name: str = "the lookup table") -> Hierarc
     Hierarchy(lookup; nodes by level: 3 < 2 < 1)
     """
     if table.num_rows == 0 or table.num_columns == 0:
-        raise InputError(f"{name} is empty; it needs one row per leaf zone")
+        raise UnreadableFileError.empty(name, needs="one row per leaf zone")
     columns = [_texts(table, column, name) for column in table.column_names]
     for level in range(1, len(columns)):
         _check_single_parent(columns[level - 1], columns[level], table.column_names[level - 1 : level + 1], name)

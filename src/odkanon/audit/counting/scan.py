@@ -187,7 +187,7 @@ def _unpack(path: Path, folder: Path, number: int) -> Path:
                 raise _UnknownFormatError("an archive of several files")
             target.write_bytes(archive.read(inside[0]))
     except (zipfile.BadZipFile, OSError, KeyError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be unpacked ({error})") from None
+        raise UnreadableFileError.truncated(path, error) from None
     return target
 
 
@@ -242,7 +242,7 @@ def _as_text(path: Path, source: TripsSource, target: Path) -> _Text:
         with opened() as file:
             line = file.readline().decode("utf-8-sig").rstrip("\r\n")
     except (OSError, EOFError, UnicodeError, LookupError) as error:
-        raise InputError(f"{path} cannot be unpacked ({error})") from None
+        raise UnreadableFileError.truncated(path, error) from None
     delimiter = source.delimiter or max(",;\t|", key=line.count)
     header = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
     names = [name or f"column {at}" for at, name in enumerate(header, 1)]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odkanon.engine.spark.backend import Batches, clear_errors, task_connection
-from odkanon.errors import InputError
+from odkanon.errors import InputError, UnreadableFileError
 from odkanon.read.tables.open_table import open_text
 from odkanon.read.tables.table import SourceTable, rejected_lines
 from odkanon.read.tables.text_files import MARKS, ScratchCopy, TextFormat, parse_header
@@ -75,7 +75,7 @@ def scan_lines(frame: DataFrame, name: str, given: TextFormat) -> Lines:
             seen.setdefault(what, []).append(number if line is None else bytes(line))
     headers = seen.get("header", [])
     if not headers:
-        raise InputError(f"{name} is empty; it needs a header and rows")
+        raise UnreadableFileError.empty(name)
     header = _one_header(headers, name)
     if "quote" in seen:
         excerpt = seen["quote"][0][:_EXCERPT].decode(given.encoding or "utf-8", errors="replace")

@@ -11,7 +11,7 @@ import numpy as np
 
 from odkanon.attributes.spec import PLACE
 from odkanon.core.arrays import Ints
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError, InvalidValueError, nearest
 from odkanon.methods.cascade.subtree_types import Level, public_levels
 from odkanon.zoning.hierarchy import Hierarchy
 
@@ -135,7 +135,7 @@ def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy]
         if name != PLACE and name not in names:
             raise InputError(f"there is no {name!r} to give up{nearest(name, [*names, PLACE])}; name {_listed(names)}")
         if level and not level.isdigit():
-            raise InputError(f"{word!r} is not understood; write {name}, or {name}:NUMBER for a part of the way")
+            raise InvalidValueError.not_understood(repr(word), f"write {name}, or {name}:NUMBER for a part of the way")
         which = [0, 1] if name == PLACE else [2 + list(names).index(name)]
         goals = [_goal(trees[axis], level, tops[axis], place=name == PLACE) - at[axis] for axis in which]
         steps += [which[turn] for turn in in_turns([max(goal, 0) for goal in goals])]

@@ -98,10 +98,8 @@ def polygons_of(tree: Hierarchy) -> Polygons:
 
 
 def _shapes(outlines: list[Mapping[str, Any]]) -> Shapes:
-    try:
-        import shapely
-    except ImportError:
-        raise InputError("free zones of polygons need shapely: pip install 'odkanon[geo]'") from None
+    import shapely
+
     shapes = shapely.from_geojson([json.dumps(outline) for outline in outlines])
     return np.asarray(np.where(shapely.is_valid(shapes), shapes, shapely.make_valid(shapes)), dtype=object)
 

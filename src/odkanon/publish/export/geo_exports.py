@@ -18,7 +18,7 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import write_text
 from odkanon.core.registry import import_extra
 from odkanon.model.measures import MEASURES
-from odkanon.release_format.conversions import import_shapely, to_shapes
+from odkanon.release_format.conversions import to_shapes
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import Floats
 
@@ -39,7 +39,8 @@ def write_geoparquet(release: SavedRelease, folder: Path) -> None:
 
 def write_geojson(release: SavedRelease, folder: Path) -> None:
     """Write ``zones.geojson`` and ``flows.geojson``."""
-    shapely = import_shapely()
+    import shapely
+
     lines = shapely.to_geojson(flow_lines(release))
     flows = [
         {"type": "Feature", "properties": row, "geometry": None if line is None else json.loads(line)}
@@ -86,7 +87,9 @@ def write_pmtiles(release: SavedRelease, path: Path) -> None:
     extra: dict[str, Any] = {"purpose": "PMTiles", "extra": "tiles", "package": "pmtiles and mapbox_vector_tile"}
     writing, tile = (import_extra(f"pmtiles.{module}", **extra) for module in ("writer", "tile"))
     encode = import_extra("mapbox_vector_tile", **extra).encode
-    shapely, release = import_shapely(), release.with_outlines("a web map")
+    import shapely
+
+    release = release.with_outlines("a web map")
     index, order = release.zone_index, np.argsort(-release.measure("trips"), kind="stable")
     ends = release.centroids[np.concatenate([index.origin, index.destination])]
     (west, south), (east, north) = np.quantile(ends, [0.05, 0.95], axis=0).tolist()
@@ -136,7 +139,9 @@ def _to_mercator(geometries: Geometries) -> Geometries:
         sine = np.clip(np.sin(np.radians(points[:, 1])), -0.9999, 0.9999)
         return np.stack([points[:, 0] / 360 + 0.5, 0.5 - np.arctanh(sine) / (2 * np.pi)], axis=1)
 
-    projected: Geometries = import_shapely().transform(geometries, project)
+    import shapely
+
+    projected: Geometries = shapely.transform(geometries, project)
     return projected
 
 
@@ -152,7 +157,9 @@ def _tiles(
     encode: Any,
 ) -> Iterator[tuple[tuple[int, int], bytes]]:
     """Yield the tiles of a zoom level that meet a box and have something in them, in order."""
-    shapely, side = import_shapely(), 1 / 2**zoom
+    import shapely
+
+    side = 1 / 2**zoom
     trees = {name: shapely.STRtree(shapes[: most[name]]) for name, (shapes, _) in layers.items()}
     low, high = (np.floor(corner / side).astype(int) for corner in np.split(box, 2))
     for x, y in product(range(low[0], high[0] + 1), range(low[1], high[1] + 1)):
@@ -184,7 +191,8 @@ def _flat(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_wkb(geometries: Geometries, geometry_type: str) -> Geometries:
-    shapely = import_shapely()
+    import shapely
+
     if geometry_type == "MultiPolygon":
         single = shapely.get_type_id(geometries) == shapely.GeometryType.POLYGON
         geometries = geometries.copy()
@@ -197,7 +205,8 @@ def flow_lines(release: SavedRelease) -> Geometries:
 
     Its length is 0 where both are the same zone, and it is missing where one has no outline.
     """
-    shapely = import_shapely()
+    import shapely
+
     centroids, index = release.centroids, release.zone_index
     ends = np.stack([centroids[index.origin], centroids[index.destination]], axis=1)
     lines = np.full(len(ends), None, dtype=object)
@@ -207,7 +216,8 @@ def flow_lines(release: SavedRelease) -> Geometries:
 
 
 def _write_geoparquet(table: pa.Table, geometries: Geometries, path: Path) -> None:
-    shapely = import_shapely()
+    import shapely
+
     present = geometries[~shapely.is_missing(geometries)]
     column: dict[str, Any] = {
         "encoding": "WKB",

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.core.registry import import_extra
 from odkanon.estimate.zone_shares import ZoneShares
 from odkanon.zoning.cells import Floats
 
@@ -89,7 +88,8 @@ def apportion(
     targets : int
         Number of target zones, including the outside.
     """
-    sparse = import_extra("scipy.sparse", purpose="a release on other zones", extra="geo")
+    from scipy import sparse
+
     sources = len(shares.size)
     parts = sparse.csr_array((shares.share, (shares.source, shares.target)), shape=(sources, targets))
     starts = np.searchsorted(shares.source, np.arange(sources))

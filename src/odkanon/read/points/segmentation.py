@@ -108,7 +108,7 @@ def write_trips(
 def check_output(output: Path, *, force: bool) -> None:
     """Raise if trips cannot be written to a file, before any work is done."""
     if output.suffix not in _SUFFIXES:
-        raise InvalidValueError(f"{output} should end in .parquet, .csv or .csv.gz")
+        raise InvalidValueError.suffix(output, ".parquet", ".csv", ".csv.gz")
     check_new(output, force=force)
 
 

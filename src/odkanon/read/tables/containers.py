@@ -16,8 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from odkanon.core.registry import import_extra
 from odkanon.core.system import plain
-from odkanon.errors import FileMissingError, InputError, MissingExtraError, UnreadableFileError
+from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.tables.geo_files import is_geo, read_geo
 from odkanon.read.tables.text_files import GZIP, ScratchCopy, file_sha256
 
@@ -75,7 +76,7 @@ def check_file(path: Path, name: str) -> None:
     if not path.is_file():
         raise FileMissingError.at(name)
     if path.stat().st_size == 0:
-        raise InputError(f"{name} is empty; it needs a header and rows")
+        raise UnreadableFileError.empty(name)
 
 
 def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
@@ -160,7 +161,7 @@ def _is_spreadsheet(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except zipfile.BadZipFile as error:
-        raise InputError(f"{path} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+        raise UnreadableFileError.truncated(path, error) from None
     return any(name.startswith("xl/workbook") or name == "content.xml" for name in names)
 
 
@@ -183,7 +184,7 @@ def _extracted(path: Path, name: str) -> tuple[ScratchCopy, str]:
             with archive.open(parts[0]) as packed, copy.path.open("wb") as written:
                 shutil.copyfileobj(packed, written)
         except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-            raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+            raise UnreadableFileError.truncated(name, error) from None
     check_file(copy.path, f"{parts[0].filename} in {name}")
     return copy, parts[0].filename
 
@@ -194,10 +195,9 @@ def _is_hidden(name: str) -> bool:
 
 
 def _spreadsheet(path: Path, name: str) -> pa.Table:
-    try:
-        import python_calamine
-    except ImportError:
-        raise MissingExtraError.needed_for("reading spreadsheets", "python-calamine", "excel") from None
+    python_calamine = import_extra(
+        "python_calamine", purpose="reading spreadsheets", extra="excel", package="python-calamine"
+    )
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
         sheets = {each: book.get_sheet_by_name(each).to_python() for each in book.sheet_names}

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from odkanon.core.parsing import parse_json
+from odkanon.core.registry import import_extra
 from odkanon.errors import (
     FileMissingError,
     InputError,
     InvalidValueError,
-    MissingExtraError,
     UnreadableFileError,
     nearest,
 )
@@ -121,7 +121,8 @@ def geodataframe_to_table(frame: Any) -> pa.Table:
 
 def with_coordinates(table: pa.Table, shapes: Shapes, crs: str | None, name: str) -> pa.Table:
     """Return a table with the coordinates of points, or of the ends of lines; columns that it already has win."""
-    shapely = _shapely()
+    import shapely
+
     types = {int(each) for each in np.unique(shapely.get_type_id(shapes)) if each >= 0}
     if types == _POINT:
         ends = {"": shapes}
@@ -196,7 +197,9 @@ def _codes(layer: Layer, name: str) -> list[str]:
 def polygon_features(source: Any) -> list[dict[str, Any]]:
     """Return polygons as GeoJSON features in degrees, with all their properties."""
     layer = _polygon_layer(source)
-    outlines = _shapely().to_geojson(_polygons(layer))
+    import shapely
+
+    outlines = shapely.to_geojson(_polygons(layer))
     properties = layer.table.to_pylist() or [{}] * len(outlines)
     return [
         {"type": "Feature", "properties": each, "geometry": json.loads(outline)}
@@ -224,18 +227,14 @@ def _polygon_layer(source: Any) -> Layer:
 
 
 def _read_ogr(path: Path, name: str, content: str, *, one_layer: bool = False) -> Layer:
-    try:
-        import pyogrio
-        from pyogrio.raw import read
-    except ImportError:
-        raise _needs("pyogrio") from None
+    pyogrio = import_extra("pyogrio", purpose="reading geometry", extra="geo")
     source = f"/vsizip/{path}" if path.suffix.lower() == ".zip" else str(path)
     try:
         layers = [str(layer) for layer, _ in pyogrio.list_layers(source)] if one_layer else []
         layer = _TRACK if _TRACK in layers else layers[0] if one_layer else None
         if len(layers) > 1 and layer != _TRACK:
             raise InputError(f"{name} has several layers ({', '.join(layers)}); keep only the one to read")
-        about, _, wkb, values = read(source, layer=layer)
+        about, _, wkb, values = pyogrio.raw.read(source, layer=layer)
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, ValueError, IndexError) as error:
         raise UnreadableFileError.because(name, error, as_=content) from None
     columns = {
@@ -275,13 +274,15 @@ def _code_column(columns: list[str], code: str | None, name: str, option: str | 
 
 
 def _shapes(wkb: Shapes) -> Shapes:
-    shapely = _shapely()
+    import shapely
+
     return np.asarray(shapely.force_2d(shapely.from_wkb(wkb)), dtype=object)
 
 
 def _polygons(layer: Layer) -> Shapes:
     """Return the polygons of a layer in degrees."""
-    shapely = _shapely()
+    import shapely
+
     shapes = shapely.force_2d(shapely.from_wkb(layer.wkb, on_invalid="ignore"))  # such as a ring that is not closed
     others = [number for number, each in enumerate(shapely.get_type_id(shapes), start=1) if each not in _POLYGONS]
     if len(shapes) == 0 or others:
@@ -318,7 +319,9 @@ def _merge_parts(codes: list[str], shapes: Shapes, above: Mapping[str, list[str]
                     f"the parts of zone {code!r} lie in several {name}: {listed}; give each zone one {name}"
                 )
     first = [own[0] for own in parts.values()]
-    joined = [shapes[own[0]] if len(own) == 1 else _shapely().union_all(shapes[own]) for own in parts.values()]
+    import shapely
+
+    joined = [shapes[own[0]] if len(own) == 1 else shapely.union_all(shapes[own]) for own in parts.values()]
     merged = {name: [parents[at] for at in first] for name, parents in above.items()}
     return ZonePolygons(list(parts), np.array(joined, dtype=object), merged)
 
@@ -326,22 +329,7 @@ def _merge_parts(codes: list[str], shapes: Shapes, above: Mapping[str, list[str]
 def _to_degrees(x: Shapes, y: Shapes, crs: str | None) -> tuple[Shapes, Shapes]:
     if crs is None or crs in _DEGREES:
         return x, y
-    try:
-        import pyproj
-    except ImportError:
-        raise _needs("pyproj") from None
+    pyproj = import_extra("pyproj", purpose="reading geometry", extra="geo")
     transformer = pyproj.Transformer.from_crs(pyproj.CRS.from_user_input(crs), "EPSG:4326", always_xy=True)
     lon, lat = transformer.transform(x, y)
     return np.asarray(lon), np.asarray(lat)
-
-
-def _shapely() -> Any:
-    try:
-        import shapely
-    except ImportError:
-        raise _needs("shapely") from None
-    return shapely
-
-
-def _needs(package: str) -> MissingExtraError:
-    return MissingExtraError.needed_for("reading geometry", package, "geo")

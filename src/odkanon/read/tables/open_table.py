@@ -275,8 +275,8 @@ def _open_in_memory(
     except (duckdb.Error, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = f" ({first_line(error)})" if hasattr(source, "columns") else ""
         raise InvalidValueError(
-            f"a {type(source).__name__} cannot be read as a table{reason}; give a path, or a table of pandas, polars, "
-            "Arrow or DuckDB"
+            f"an object of type {type(source).__name__} cannot be read as a table{reason}; give a path, or a table of "
+            "pandas, polars, Arrow or DuckDB"
         ) from None
     return SourceTable(connection, "source", _described(connection, "source", name), name, sha256)
 

@@ -21,7 +21,7 @@ import duckdb
 
 from odkanon.core.atomic_write import Claim
 from odkanon.core.sql import quote_name
-from odkanon.errors import InputError, InvalidValueError
+from odkanon.errors import InputError, InvalidValueError, UnreadableFileError
 from odkanon.read.tables.table import first_line, open_quote, rejected_lines
 from odkanon.read.tables.text_sniffing import LineCount, count_lines, detect_file_encoding
 
@@ -94,7 +94,7 @@ def open_text_file(path: Path, text_format: TextFormat, name: str | None = None)
         return _opened(_Bytes(path, gzipped), text_format, name)
     except (OSError, EOFError) as error:
         if isinstance(error, gzip.BadGzipFile | EOFError):
-            raise InputError(f"{name} cannot be unpacked ({error}); it may be truncated, so copy it again") from None
+            raise UnreadableFileError.truncated(name, error) from None
         raise
 
 
@@ -169,14 +169,14 @@ def parse_header(path: str, begin: bytes, text_format: TextFormat) -> tuple[str,
     """Return the delimiter and the columns in the first line of a UTF-8 text."""
     text = begin.decode("utf-8-sig", errors="ignore")
     if not text.strip():
-        raise InputError(f"the first line of {path} has no header; give each column one name")
+        raise UnreadableFileError.without_header(path)
     # A delimiter inside quotes is part of a name.
     by_delimiter = {each: _names(text, each) for each in text_format.delimiter or _DELIMITERS}
     delimiter = max(by_delimiter, key=lambda each: len(by_delimiter[each]))
     # The first column of a table written by pandas may have no name.
     columns = tuple(name or f"column {at}" for at, name in enumerate(by_delimiter[delimiter], 1))
     if not any(by_delimiter[delimiter]):
-        raise InputError(f"the first line of {path} has no header; give each column one name")
+        raise UnreadableFileError.without_header(path)
     check_names(columns, f"the first line of {path}")
     return delimiter, columns
 
