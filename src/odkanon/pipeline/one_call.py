@@ -18,7 +18,7 @@ from odkanon.model.rule import Rule
 from odkanon.pipeline.cautions import cautions
 from odkanon.pipeline.request import Request, RuleRequest, Target
 from odkanon.pipeline.run import run
-from odkanon.read.input_spec import InputSpec, ReadOptions, lists_read_options
+from odkanon.read.input_spec import InputSpec, ReadOptions, as_input_spec, check_unread, lists_read_options
 
 if TYPE_CHECKING:
     from odkanon.engine.dispatch import EngineName
@@ -288,12 +288,11 @@ def _rule_request(
 
 def _input_of(source: Any, options: ReadOptions) -> InputSpec | Matrix:
     """Return what to read, or the matrix that was read already."""
-    if not isinstance(source, InputSpec) and not hasattr(source, "in_memory"):
-        return InputSpec(source, **options)
-    if options:
-        raise InputError(f"{next(iter(options))} is an option for reading, and this input is read or described already")
-    found: InputSpec | Matrix = source
-    return found
+    if not hasattr(source, "in_memory"):
+        return as_input_spec(source, options)
+    check_unread(options)
+    matrix: Matrix = source
+    return matrix
 
 
 def _method_name(method: str | Method | None) -> str:

@@ -477,6 +477,23 @@ def lists_read_options(function: Function) -> Function:
     return cast("Function", checked)
 
 
+def as_input_spec(source: Any, options: ReadOptions) -> InputSpec:
+    """Return the description of an input; one that is described already takes no options for reading."""
+    if not isinstance(source, InputSpec):
+        return InputSpec(source, **options)
+    check_unread(options)
+    return source
+
+
+def check_unread(options: ReadOptions, allowed: Collection[str] = ()) -> None:
+    """Raise if there are options for reading an input that is read or described already."""
+    given = [name for name, value in options.items() if value is not None and name not in allowed]
+    if given:
+        raise InputError(
+            f"{given[0]} is an option for reading, and this input is read or described already; leave it out"
+        )
+
+
 def check_period(since: str | None, until: str | None) -> None:
     """Raise unless both are days, the second after the first."""
     for day in (since, until):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, InvalidValueError
+from odkanon.model.od import ODMatrix
 from odkanon.publish.onto.zone_matrix import attribute_levels
 from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread
 from odkanon.quality.accuracy.comparison import (
@@ -27,9 +28,10 @@ from odkanon.quality.accuracy.comparison import (
     sample_lengths,
 )
 from odkanon.quality.accuracy.squares import GivenZones, MapZones, Squares, square_position
+from odkanon.read.input_spec import ReadOptions, as_input_spec, check_unread, lists_read_options
+from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.geo_files import ZonePolygons, read_polygons
 from odkanon.release_format.folder import SavedRelease, open_release
-from odkanon.study.sources import ReadingOptions, input_matrix
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection
 from odkanon.zoning.zones import Zones
@@ -91,6 +93,7 @@ class InformationLoss:
         return page(self)
 
 
+@lists_read_options
 def explain_release(
     release: str | Path,
     trips: Any,
@@ -98,7 +101,7 @@ def explain_release(
     km: float = 2.0,
     onto: str | Path | ZonePolygons | None = None,
     id_column: str | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadOptions],
 ) -> InformationLoss:
     """Compare a saved release with the trips that it was made from, flow by flow. Not for publication.
 
@@ -136,7 +139,10 @@ def explain_release(
     """
     if not MIN_KM <= km <= MAX_KM:
         raise InvalidValueError.expected("the side of the squares", f"from {MIN_KM:g} to {MAX_KM:g} km", km)
-    od, saved = input_matrix(trips, reading), open_release(release)
+    if isinstance(trips, ODMatrix):
+        check_unread(reading)
+    od = trips if isinstance(trips, ODMatrix) else spec_to_matrix(as_input_spec(trips, reading))
+    saved = open_release(release)
     polygons = onto if onto is None or isinstance(onto, ZonePolygons) else read_polygons(onto, id_column)
     located = map_leaves(od.located)
     if located is None:

@@ -23,7 +23,7 @@ from odkanon.model.release_spec import Budget
 from odkanon.pipeline.one_call import PROTECTED
 from odkanon.quality.utility import extra_metrics
 from odkanon.read.attribute_values import source_columns
-from odkanon.read.input_spec import InputSpec
+from odkanon.read.input_spec import InputSpec, ReadOptions, as_input_spec, check_unread, lists_read_options
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.trips import Trips, spec_to_trips
 from odkanon.release_format.names import guard_text
@@ -36,7 +36,6 @@ from odkanon.study.experiment import (
     find_row,
     read_outcomes,
 )
-from odkanon.study.sources import ReadingOptions, check_unread, input_spec
 from odkanon.study.tables import PaperTable, long_table, paper_tables, targets_of
 from odkanon.study.tradeoffs import draw_targets
 
@@ -132,6 +131,7 @@ def _silent(runs: int) -> Iterator[Callable[[int, str], None]]:
     yield lambda done, text: None
 
 
+@lists_read_options
 def compare(
     source: Any,
     methods: Sequence[str | Method] | Literal["all"] | None = None,
@@ -144,7 +144,7 @@ def compare(
     log: str | Path | None = None,
     force: bool = False,
     progress: Progress = _silent,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadOptions],
 ) -> MethodComparison:
     """Run methods side by side on one input, and evaluate their releases.
 
@@ -207,7 +207,7 @@ def make_experiment(
     protect: str | Sequence[str] | None,
     segment: Sequence[str],
     age_bands: Sequence[int],
-    reading: ReadingOptions | None = None,
+    reading: ReadOptions | None = None,
 ) -> tuple[Experiment, dict[str, Any]]:
     """Read the input of a comparison; return the grid of its runs, and the settings that determine their outcomes."""
     dimensions = tuple(dict.fromkeys(segment))
@@ -220,9 +220,9 @@ def make_experiment(
     Budget(budget, "trips")
     if isinstance(source, Trips | ODMatrix):
         check_unread(reading or {}, ("resolution", "within") if isinstance(source, Trips) else ())
-        data, spec = source, input_spec(None, reading or {})
+        data, spec = source, InputSpec(None, **(reading or {}))
     else:
-        spec = input_spec(source, reading or {})
+        spec = as_input_spec(source, reading or {})
         data = _read(spec, source_columns(segment_attributes(dimensions)))
     given = (protect,) if isinstance(protect, str) else protect or ()
     joined = "+".join(dict.fromkeys(PROTECTED.get(name, name) for name in given))
