@@ -91,7 +91,7 @@ def settling(*falls: tuple[list[int], list[int]], rule: Rule, safe: bool = True)
     def residual_trips(terms: PublicationRule) -> Any:
         trips, weight = (np.array(each, dtype=np.int64) for each in falls[len(asked)])
         asked.append(float(terms.rule.weight or 0))
-        rows = Rows(groups=SimpleNamespace(trips=trips, weight=weight), hides_weight=trips < 0)
+        rows = Rows(groups=SimpleNamespace(trips=trips, weight_units=weight), hides_weight=trips < 0)
         return SimpleNamespace(rows=rows, number=len(asked))
 
     whole = Summary(4, 10, 50, {}, 1, Source(rows=10))

@@ -118,13 +118,15 @@ def test_trips_lost_and_trips_invented(good: dict[str, Any], lost: int) -> None:
 @pytest.mark.parametrize("lost", [1, -1], ids=["lost", "invented"])
 def test_weight_lost_and_weight_invented(good: dict[str, Any], lost: int) -> None:
     """By one unit, the millionth part of one."""
-    weight = good["suppressed"].weight - lost
-    suppressed = replace(good["suppressed"], weight=weight)
+    weight = good["suppressed"].weight_units - lost
+    suppressed = replace(good["suppressed"], weight_units=weight)
     refused(
         good, "the weight published and suppressed are not those of the input", suppressed=suppressed, assignment=None
     )
-    refused(good, "the weight of input and classes", classes=replace(good["classes"], weight=None), assignment=None)
-    without = replace(good["input"], weight=None)
+    refused(
+        good, "the weight of input and classes", classes=replace(good["classes"], weight_units=None), assignment=None
+    )
+    without = replace(good["input"], weight_units=None)
     refused(good, "the weight of input and classes", input=without, assignment=None)
 
 
@@ -145,8 +147,9 @@ def test_a_published_pair_lies_in_a_class(good: dict[str, Any]) -> None:
 @pytest.mark.parametrize("moved", [1, -1])
 def test_a_class_has_what_its_pairs_have(good: dict[str, Any], measure: str, moved: int) -> None:
     """What one class gets and another loses leaves every total as it was."""
+    field = "weight_units" if measure == "weight" else measure
     changed = exact_masses(good["classes"], measure) + np.array([moved, -moved])
-    refused(good, f"the {measure} of a class", classes=replace(good["classes"], **{measure: changed}))
+    refused(good, f"the {measure} of a class", classes=replace(good["classes"], **{field: changed}))
 
 
 def test_too_few_suppressed(good: dict[str, Any]) -> None:

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from odkanon import Release, Rule, UnsafeReleaseError, read_matrix, read_recipe, utility
+from odkanon import Release, Rule, UnsafeReleaseError, make_survey, read_matrix, read_recipe, read_trips, utility
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.flows import Totals
 from odkanon.model.published_flows import Deviation
 from odkanon.model.release_spec import ReleaseSpec
 from odkanon.publish.manifests import full_manifest
+from odkanon.read.od_matrix import build_od
 from worlds.records import World, budgets, h3_worlds, rules, table_of, worlds
 from worlds.tries import tries
 
@@ -110,3 +112,14 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     nowhere = Deviation(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), 0)
     with pytest.raises(UnsafeReleaseError, match="compared"):
         Release(**fields | {"deviations": {"trips": nowhere}, "assignment": None})
+
+
+def test_weights_are_in_the_unit_of_the_input() -> None:
+    survey = make_survey().slice(0, 4000)
+    od = build_od(read_trips(survey), resolution=7)
+    total = pc.sum(survey.column("weight")).as_py()
+    assert od.weight == pytest.approx(total)
+    assert od.summary.weight == pytest.approx(total)
+    classes = anonymize(od, Rule(trips=10), method="cascade").classes
+    assert classes.weight.sum() == pytest.approx(total)
+    assert od.flows.weight.sum() * od.flows.scale == int(od.flows.weight_units.sum())

@@ -85,7 +85,7 @@ class MemoryResidual:
         weight = (
             None
             if groups.weight_units is None or left.weight_units is None
-            else _put(groups.weight_units, at, left.weight)
+            else _put(groups.weight_units, at, left.weight_units)
         )
         residual = NodeFlows(
             groups.codes,
