@@ -78,6 +78,13 @@ class Command(TyperCommand):
 class CommandGroup(TyperGroup):
     """The program, which also knows the old names of its commands."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the program, which are all flags, without a type."""
+        params: list[Any] = super().get_params(ctx)
+        for each in params:
+            each.metavar = ""
+        return params
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that a command line names, and the other words."""
         if args and args[0] in OLD_COMMANDS:
