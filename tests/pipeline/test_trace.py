@@ -11,7 +11,7 @@ import pytest
 import odkanon
 
 SOURCE = Path(odkanon.__file__).parent
-MOST_CROSSINGS = 280
+MOST_CROSSINGS = 258
 """Calls that change the folder, for 4,000 trips of persons and ODkAnon; it was 754 when folders were not yet layers."""
 
 

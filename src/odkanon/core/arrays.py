@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +111,9 @@ class Grouping:
             return group_sum(self.number, self.count, values)
         return np.add.reduceat(values if self.order is None else values[self.order], self.starts)
 
-    def merge(self, *values: Ints) -> tuple[Ints, list[Ints]]:
-        """Return one row of each group, and the exact sums of some columns."""
-        return self.first(), [self.sum(each) for each in values]
+    def merge(self, *values: Ints) -> Merged:
+        """Return the groups with the exact sums of some columns."""
+        return Merged(self.number, self.count, self.first(), [self.sum(each) for each in values])
 
     def first(self) -> Ints:
         """Return one row of each group."""
@@ -122,6 +122,24 @@ class Grouping:
         row = np.empty(self.count, dtype=np.int64)
         row[self.number] = np.arange(len(self.number))
         return row
+
+
+class Merged(NamedTuple):
+    """Rows that are merged into groups."""
+
+    number: Codes
+    """For each row, the number of its group."""
+    count: int
+    """Number of groups."""
+    first: Ints
+    """One row of each group."""
+    sums: list[Ints]
+    """The exact sums of columns."""
+
+
+def merge_keys(keys: Ints, key_space: int, *values: Ints) -> Merged:
+    """Merge rows with the same key, in ascending order of keys; see `group_keys`."""
+    return group_keys(keys, key_space).merge(*values)
 
 
 def group_runs(opens: Bools) -> Grouping:

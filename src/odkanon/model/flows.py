@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes, Grouping, Ints, group_keys, group_runs, group_sum
+from odkanon.core.arrays import Bools, Codes, Ints, Merged, group_keys, group_runs, group_sum, merge_keys
 from odkanon.model.measures import BY_CONTRIBUTOR, MeasureColumns
 
 
@@ -29,14 +29,13 @@ class Contributions:
         target = new_flow[self.flow]
         stays = target >= 0
         keys = target[stays].astype(np.int64) * self.people + self.contributor[stays]
-        groups = group_keys(keys, max(flows * self.people, 1))
-        first, masses = groups.merge(*(mass[stays] for mass in self.masses.values()))
-        distinct = keys[first]
+        merged = merge_keys(keys, max(flows * self.people, 1), *(mass[stays] for mass in self.masses.values()))
+        distinct = keys[merged.first]
         return Contributions(
             (distinct // self.people).astype(np.int32),
             (distinct % self.people).astype(np.int32),
             self.people,
-            dict(zip(self.masses, masses, strict=True)),
+            dict(zip(self.masses, merged.sums, strict=True)),
         )
 
     def counting(self, *measures: str) -> Contributions:
@@ -182,36 +181,41 @@ class Flows(MeasureColumns):
         """
         width = int(destination.max(initial=0)) + 1
         height = int(origin.max(initial=0)) + 1
-        groups = group_keys(origin.astype(np.int64) * width + destination, height * width)
-        return self._merged(groups, origin, destination), groups.number
+        merged = merge_keys(origin.astype(np.int64) * width + destination, height * width, *self._additive)
+        return self._merged(merged, origin, destination), merged.number
 
     def merge_attributes(self) -> Flows:
         """Merge all flows with the same places and attributes."""
         number = np.zeros(len(self), dtype=np.int64)
         for code in (self.origin, self.destination, *self.attributes):
             number = group_keys(number * (int(code.max(initial=0)) + 1) + code, 2**62).number.astype(np.int64)
-        groups = group_keys(number, len(self) + 1)
-        merged = self._merged(groups, self.origin, self.destination)
-        return replace(merged, attributes=tuple(code[groups.first()] for code in self.attributes))
+        merged = merge_keys(number, len(self) + 1, *self._additive)
+        flows = self._merged(merged, self.origin, self.destination)
+        return replace(flows, attributes=tuple(code[merged.first] for code in self.attributes))
 
     def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
         """Merge the destinations of sorted flows into their parents, which have the same order; see `merge`."""
         destination = parent[self.destination]
         opens = np.ones(len(self), dtype=bool)
         opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])
-        groups = group_runs(opens)
-        return self._merged(groups, self.origin, destination), groups.number
+        merged = group_runs(opens).merge(*self._additive)
+        return self._merged(merged, self.origin, destination), merged.number
 
-    def _merged(self, groups: Grouping, origin: Codes, destination: Codes) -> Flows:
-        weights = () if self.weight_units is None else (self.weight_units,)
-        first, (pairs, trips, *weight) = groups.merge(self.pairs, self.trips, *weights)
+    @property
+    def _additive(self) -> tuple[Ints, ...]:
+        """The columns that add up when flows are merged."""
+        masses = (self.pairs, self.trips)
+        return masses if self.weight_units is None else (*masses, self.weight_units)
+
+    def _merged(self, merged: Merged, origin: Codes, destination: Codes) -> Flows:
+        pairs, trips, *weight = merged.sums
         return Flows(
-            origin[first].astype(np.int32, copy=False),
-            destination[first].astype(np.int32, copy=False),
+            origin[merged.first].astype(np.int32, copy=False),
+            destination[merged.first].astype(np.int32, copy=False),
             pairs,
             trips,
             weight[0] if weight else None,
-            self._relabelled(groups.number, groups.count),
+            self._relabelled(merged.number, merged.count),
             self.scale,
         )
 

@@ -244,7 +244,7 @@ def query_totals(backend: Backend, relation: str, masses: tuple[str, ...]) -> To
     """Return the total of some flows."""
     sums = ", ".join(f"COALESCE({sum_bigint(name)}, 0) AS {name}" for name in masses)
     found = backend.execute(f"SELECT {sums} FROM {relation}").to_pylist()[0]
-    return Totals(**{name: int(value) for name, value in found.items()})
+    return Totals(**{"weight_units" if name == "weight" else name: int(value) for name, value in found.items()})
 
 
 def leaf_keys(backend: Backend, table: StoredTable, axis: Axis) -> Ints:

@@ -61,7 +61,7 @@ class Sums:
         least = {name: rule.units(name, flows.scale) for name in rule.measures}
         additive = tuple((exact_masses(flows, name), least[name]) for name in least if name in ADDITIVE)
         counts_distinct = tuple((flows.contributions[name], least[name]) for name in least if name in DISTINCT)
-        return cls(getattr(flows, volume), additive, counts_distinct)
+        return cls(exact_masses(flows, volume), additive, counts_distinct)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
         """Return which boxes have enough for two; a quick test that excludes most boxes of the last rounds."""
