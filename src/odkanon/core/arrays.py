@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +124,8 @@ class Grouping:
         return row
 
 
-class Merged(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Merged:
     """Rows that are merged into groups."""
 
     number: Codes
