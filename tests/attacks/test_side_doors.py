@@ -123,13 +123,12 @@ def test_a_traceback_prints_no_values() -> None:
     assert not app.pretty_exceptions_enable
 
 
-@pytest.mark.parametrize("to", ["geojson", "flowmap", "geoparquet"])
-def test_exports_without_shapely_say_what_to_install(to: str, tmp_path: Path) -> None:
+def test_exports_without_an_extra_say_what_to_install(tmp_path: Path) -> None:
     anonymize(golden_od("tiny"), Rule(trips=5)).save(tmp_path / "release")
     hidden = tmp_path / "hidden"
     hidden.mkdir()
-    (hidden / "shapely.py").write_text("raise ModuleNotFoundError('no shapely', name='shapely')\n")
-    command = [sys.executable, "-m", "odkanon", "export", "release", "--to", to, "-o", "out"]
+    (hidden / "pyogrio.py").write_text("raise ModuleNotFoundError('no pyogrio', name='pyogrio')\n")
+    command = [sys.executable, "-m", "odkanon", "export", "release", "--to", "gpkg", "-o", "out.gpkg"]
     environment = {**os.environ, "PYTHONPATH": f"{hidden}{os.pathsep}{HOME}"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 2, done

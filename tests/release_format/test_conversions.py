@@ -106,7 +106,6 @@ def test_zones_are_a_geodataframe() -> None:
     [
         ("FlowTable(table).to_pandas()", "pandas"),
         ("FlowTable(table).to_polars()", "polars"),
-        ("FlowTable(table).to_matrix()", "scipy"),
         ("ZoneTable([]).to_geopandas()", "geopandas"),
     ],
 )
