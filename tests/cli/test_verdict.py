@@ -70,3 +70,19 @@ def test_rows_of_few_persons_and_households_are_counted_in_a_cascade(tmp_path: P
     classes = (tmp_path / "r" / "classes.csv").read_text().splitlines()[0]
     assert "persons" not in classes
     assert "household" not in classes
+
+
+def test_doubtful_input_is_to_be_looked_at_first(survey: Path, tmp_path: Path) -> None:
+    """A tenth of the starts swapped, or a tenth of the times unreadable: what is published is not what was meant."""
+    names, *rows = [line.split(",") for line in survey.read_text(encoding="utf-8").splitlines()[:3_000]]
+    lat, lon, time = (names.index(name) for name in ("start_lat", "start_lon", "start_time"))
+    swapped, unread = [list(row) for row in rows], [list(row) for row in rows]
+    for at in range(0, len(rows), 10):
+        swapped[at][lat], swapped[at][lon] = rows[at][lon], rows[at][lat]
+        unread[at][time] = "soon"
+    for name, table, last in (("swapped", swapped, "1 warning above"), ("unread", unread, "1 caution above")):
+        text = "\n".join(",".join(row) for row in [names, *table])
+        (tmp_path / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+        done = odkanon("anonymize", f"{name}.csv", "-o", name, "--resolution", "8", *BOTH.split(), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert f"{REVIEW}{last}" in output(done)

@@ -54,11 +54,12 @@ class _Warning(logging.Formatter):
 
 
 class _Collected(logging.Handler):
-    """Collects warnings for the document of ``--json``."""
+    """Collects warnings for the document of ``--json``, and counts those of doubtful coordinates for the verdict."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from odkanon.cli.console import console
 
+        console.doubts += record.name == "odkanon.read.coordinates"
         if console.document is not None:
             console.document.warnings.append(_message(record))
 

@@ -49,6 +49,7 @@ class CommandConsole(Console):
         super().__init__(highlight=False, markup=False, emoji=False)
         self.document: Document | None = None
         self.lines = 0
+        self.doubts = 0
         self._muted = 0
 
     def print(self, *objects: Any, **how: Any) -> None:

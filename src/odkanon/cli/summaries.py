@@ -248,13 +248,18 @@ def show_utility(releases: list[tuple[str, Release]]) -> None:
 
 def show_files(folder: Path, result: Release | LinkedReleases, texts: Sequence[str]) -> None:
     """Print whether to publish a release with these cautions, what to keep, and what to open first."""
-    recipe, found = folder.with_name(recipe_path(folder).name), verdict(result, texts)
+    recipe, found = folder.with_name(recipe_path(folder).name), verdict(result, texts, doubts=console.doubts)
     content = read_recipe(folder) or {}
     console.add_result(folder=folder, recipe=recipe, verdict=found, about=content.get("about") or _accounts(content))
     console.add_result(files=sorted(path.name for path in folder.iterdir()))
+    above = [
+        format_count(number, f"{word}s")
+        for number, word in ((len(texts), "caution"), (console.doubts, "warning"))
+        if number
+    ]
     verdicts = {
         "pass": (f"Ready to publish: {folder}.", "bold green"),
-        "review": (f"Look at this first: {format_count(len(texts), 'cautions')} above.", "bold yellow"),
+        "review": (f"Look at this first: {' and '.join(above)} above.", "bold yellow"),
         "fail": (f"Not for publication: {folder}.", "bold red"),
     }
     text, style = verdicts[found]

@@ -17,6 +17,7 @@ from odkanon.model.release import Release
 from odkanon.quality.privacy import privacy, steward_privacy
 from odkanon.quality.utility import utility
 from odkanon.read.tables.column_names import probable_columns
+from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
 
 MANY_PAIRS = 1_000_000
 """Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
@@ -33,22 +34,49 @@ MUCH_FINER, MUCH_MORE = 0.7, 0.05
 def cautions(result: Release | LinkedReleases) -> list[str]:
     """Return what a person should know before publishing a release, one sentence or two each."""
     if isinstance(result, LinkedReleases):
-        texts = [*_over_budget(result), *_uneven_suppression(result), *_weak_rule(result.whole), *_few(result.whole)]
+        texts = [
+            *_lost_rows(result.whole),
+            *_over_budget(result),
+            *_uneven_suppression(result),
+            *_weak_rule(result.whole),
+            *_few(result.whole),
+        ]
         return texts + _few_in_segments(result)
     if result.refusal:
         return []
     if result.is_noisy:
         return _of_noise(result)
-    texts = [*_unused_columns(result), *_few(result), *_weak_rule(result), *_residual(result), *_open_period(result)]
+    texts = [
+        *_lost_rows(result),
+        *_unused_columns(result),
+        *_few(result),
+        *_weak_rule(result),
+        *_residual(result),
+        *_open_period(result),
+    ]
     return [result.subject.words(text) for text in texts]
 
 
-def verdict(result: Release | LinkedReleases, texts: Sequence[str]) -> Literal["pass", "review", "fail"]:
-    """Return whether a release can be published: as it is, after its cautions were weighed, or not at all."""
+def verdict(
+    result: Release | LinkedReleases, texts: Sequence[str], *, doubts: int = 0
+) -> Literal["pass", "review", "fail"]:
+    """Return whether a release can be published: as it is, after its cautions were weighed, or not at all.
+
+    ``doubts`` is the number of warnings of coordinates that are probably wrong.
+    """
     release = result.whole if isinstance(result, LinkedReleases) else result
     if release.refusal or _protects_nobody(release) or (release.budget is not None and release.is_nested):
         return "fail"
-    return "review" if texts else "pass"
+    return "review" if texts or doubts else "pass"
+
+
+def _lost_rows(release: Release) -> list[str]:
+    """Rows that cannot be used, where these are many."""
+    source = release.input.source
+    if rejected_share(source) <= MANY_REJECTED:
+        return []
+    lost = sum(unusable_rows(source).values())
+    return [f"{lost:,} rows of the input cannot be used, so every flow lacks their trips. Correct them first."]
 
 
 def _unused_columns(release: Release) -> list[str]:
