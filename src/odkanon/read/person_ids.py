@@ -84,8 +84,8 @@ def value_text(column: str) -> str:
 def contributor_text(column: str) -> str:
     """Return the SQL of the id of a person or household in canonical form; NULL where it is missing.
 
-    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in case, accents or width, and
-    hexadecimal ids that differ in braces, a leading ``0x`` or the dashes of a UUID.
+    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in case, accents, width or the number of
+    spaces, and hexadecimal ids that differ in braces, a leading ``0x`` or the dashes of a UUID.
     """
     text = _folded(as_text(column))
     other = (
@@ -96,10 +96,15 @@ def contributor_text(column: str) -> str:
         f"WHEN regexp_matches({text}, '{_POWER}') "
         f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
         f"WHEN regexp_matches({text}, '{_HEX}') THEN lower(regexp_extract({text}, '{_HEX}', 2)) "
-        f"ELSE lower(upper({text})) END"
+        f"ELSE {_letters(text)} END"
     )
     number = f"coalesce(nullif(regexp_extract({text}, '{_ABOVE}', 1), ''), {other})"
     return _unless_canonical(column, number, "lower({})")
+
+
+def _letters(text: str) -> str:
+    """Return the SQL of a name in one case, with single spaces; in capitals, a sharp s is written SS."""
+    return f"replace(lower(upper(regexp_replace({text}, ' +', ' ', 'g'))), '\u00df', 'ss')"
 
 
 def is_canonical(texts: pa.Array) -> bool:

@@ -77,15 +77,16 @@ _PLAIN = unicodedata.normalize("NFKC", _WIDE) + "0123456789" * 3 + "-----"
 def person_sql(column: str) -> str:
     """Return the SQL for the canonical form of a person's id; NULL if it is missing.
 
-    Ids that differ only in case, in invisible or surrounding space, in accents, dashes or width, in the format of a
-    number (``7``, ``7.0``, ``+7``, ``7e+00``) or in the framing of hexadecimal digits are the same: taking two persons
-    for one errs on the safe side, taking one for two does not.
+    Ids that differ only in case, in invisible, surrounding or repeated space, in accents, dashes or width, in the
+    format of a number (``7``, ``7.0``, ``+7``, ``7e+00``) or in the framing of hexadecimal digits are the same: taking
+    two persons for one errs on the safe side, taking one for two does not.
     """
     written = f"CAST({column} AS VARCHAR)"
     narrow = f"translate({written}, {quote_text(_OTHERS)}, {quote_text(_PLAIN)})"
     width = f"CASE WHEN regexp_matches({written}, '[{_OTHERS}]') THEN {narrow} ELSE {written} END"
     spaced = f"regexp_replace(strip_accents({width}), '{_SPACE}', ' ', 'g')"
     text = f"trim(regexp_replace({spaced}, '{_INVISIBLE}', '', 'g'))"
+    words = f"replace(lower(upper(regexp_replace({text}, ' {{2,}}', ' ', 'g'))), '\u00df', 'ss')"
     digits = f"lower(regexp_extract({text}, '^{_HEX}$', 2))"
     number = f"regexp_replace({text}, '^{_NUMBER}$', '\\2\\3')"
     missing = ", ".join(quote_text(word) for word in MISSING_WORDS)
@@ -96,5 +97,5 @@ def person_sql(column: str) -> str:
         f"THEN coalesce(CAST(TRY_CAST({text} AS DECIMAL(38, 0)) AS VARCHAR), lower({text})) "
         f"WHEN regexp_full_match({text}, '{_UUID}') "
         f"THEN lower(replace(regexp_extract({text}, '^{_UUID}$', 2), '-', '')) "
-        f"WHEN regexp_full_match({text}, '{_HEX}') THEN {digits} ELSE lower(upper({text})) END"
+        f"WHEN regexp_full_match({text}, '{_HEX}') THEN {digits} ELSE {words} END"
     )
