@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 import h3
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from attacks.cascades import Replay, World, every_input
+from cli.runner import odkanon
 from odkanon import Rule
 from odkanon.methods.method_registry import anonymize
 from worlds.cubes import Cube, cube_matrix
@@ -69,3 +72,63 @@ def test_the_command_publishes_no_number_that_unlisted_trips_turn_over(tmp_path:
         folders.append({file.name: file.read_bytes() for file in release.iterdir()})
     assert json.loads(folders[0]["release.json"])["published"]["trips"] == 12_000
     assert folders[1:] == folders[:1] * 2
+
+
+NORTH_AND_EAST = [48.85 + 0.01 * at for at in range(3)], [2.30 + 0.013 * at for at in range(3)]
+ODD = {
+    "far away, by ferry": {"start_lat": 40.7, "start_lon": -74.0, "end_lat": 35.6, "end_lon": 139.7, "mode": "ferry"},
+    "near": {"start_lat": 48.9, "start_lon": 2.45, "end_lat": 48.95, "end_lon": 2.5},
+    "a year later": {
+        "start_lat": 43.0,
+        "start_lon": 1.0,
+        "start_time": "2025-01-12 03:10",
+        "end_time": "2025-01-12 04:00",
+    },
+    "a weight of many decimals": {"start_lat": 44.0, "start_lon": 1.0, "weight": "0.123456789", "sex": "X"},
+    "an unreadable time": {"start_time": "yesterday"},
+    "no coordinates": {"start_lat": "", "start_lon": ""},
+    "out of range": {"start_lat": "191"},
+}
+"""Trips that are in no row, or not usable."""
+
+
+def dense(path: Path, odd: Iterable[dict[str, object]]) -> Path:
+    """Write fourteen trips for each of 56 flows, all of which are rows, and a few odd ones."""
+    ends, table = list(product(*NORTH_AND_EAST)), []
+    for number, ((a, start), (b, end)) in enumerate(product(enumerate(ends), enumerate(ends))):
+        if number % 4 and a != b:
+            table += [
+                {
+                    **dict(zip(("start_lat", "start_lon", "end_lat", "end_lon"), (*start, *end), strict=True)),
+                    "start_time": f"2024-03-0{4 + number % 5} {8 + 4 * (a % 3):02}:10",
+                    "end_time": f"2024-03-0{4 + number % 5} {8 + 4 * (a % 3):02}:40",
+                    "person": f"p{number}-{at}",
+                    "weight": (2.5, 3, 1.75)[at % 3],
+                    "mode": ("car", "bus", "walk")[(a + b) % 3],
+                    "sex": ("f", "m")[number % 2],
+                }
+                for at in range(14)
+            ]
+    table += [table[0] | {"person": f"odd{at}"} | each for at, each in enumerate(odd)]
+    lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--title X", "--protect participants --by mode --by weekday", "--by hour --by sex --engine duckdb"],
+)
+def test_odd_trips_that_no_row_lists_leave_no_trace_in_any_byte(options: str, tmp_path: Path) -> None:
+    """Neither where, when, how or with what weight somebody travels nor what could not be read is in any file."""
+    folders = []
+    for odd in ([], ODD.values()):
+        release = tmp_path / str(len(folders)) / "release"
+        release.parent.mkdir()
+        done = odkanon("anonymize", dense(tmp_path / "trips.csv", odd), "-o", release, *options.split())
+        assert done.returncode == 0, done.stderr
+        folders.append({file.name: file.read_bytes() for file in release.iterdir()})
+    plain, other = folders
+    assert plain["classes.csv"].count(b"\n") > 50
+    assert plain.keys() == other.keys() >= {"report.html", "matrix.csv"}
+    assert [name for name in plain if plain[name] != other[name]] == []
