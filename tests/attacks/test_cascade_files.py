@@ -75,7 +75,7 @@ def test_the_command_publishes_no_number_that_unlisted_trips_turn_over(tmp_path:
 
 
 NORTH_AND_EAST = [48.85 + 0.01 * at for at in range(3)], [2.30 + 0.013 * at for at in range(3)]
-ODD = {
+ODD: dict[str, dict[str, object]] = {
     "far away, by ferry": {"start_lat": 40.7, "start_lon": -74.0, "end_lat": 35.6, "end_lon": 139.7, "mode": "ferry"},
     "near": {"start_lat": 48.9, "start_lon": 2.45, "end_lat": 48.95, "end_lon": 2.5},
     "a year later": {
@@ -94,7 +94,8 @@ ODD = {
 
 def dense(path: Path, odd: Iterable[dict[str, object]]) -> Path:
     """Write fourteen trips for each of 56 flows, all of which are rows, and a few odd ones."""
-    ends, table = list(product(*NORTH_AND_EAST)), []
+    ends = list(product(*NORTH_AND_EAST))
+    table: list[dict[str, object]] = []
     for number, ((a, start), (b, end)) in enumerate(product(enumerate(ends), enumerate(ends))):
         if number % 4 and a != b:
             table += [
@@ -121,8 +122,8 @@ def dense(path: Path, odd: Iterable[dict[str, object]]) -> Path:
 )
 def test_odd_trips_that_no_row_lists_leave_no_trace_in_any_byte(options: str, tmp_path: Path) -> None:
     """Neither where, when, how or with what weight somebody travels nor what could not be read is in any file."""
-    folders = []
-    for odd in ([], ODD.values()):
+    folders: list[dict[str, bytes]] = []
+    for odd in ([], list(ODD.values())):
         release = tmp_path / str(len(folders)) / "release"
         release.parent.mkdir()
         done = odkanon("anonymize", dense(tmp_path / "trips.csv", odd), "-o", release, *options.split())
