@@ -262,6 +262,20 @@ def test_a_release_that_cannot_be_made_again_is_not_replayed(
     assert attack("replay", bare, town).skipped
 
 
+def test_without_a_group_below_the_rule_nothing_is_claimed_of_replays(tmp_path: Path) -> None:
+    """Not "0 of 0", nor that decisions show nothing: nothing was tried."""
+    ends = [("a1", "b1"), ("b1", "a1"), ("a1", "a1"), ("b1", "b1")]
+    (tmp_path / "trips.csv").write_text("origin,destination\n" + "".join(f"{o},{d}\n" for o, d in ends * 12))
+    tree = read_hierarchy(pa.table({"place": ["a1", "b1"], "town": ["a", "b"]}))
+    source = InputSpec(tmp_path / "trips.csv", hierarchy=tree)
+    folder = anonymize(read_matrix(tmp_path / "trips.csv", hierarchy=tree), Rule(trips=10), method="cascade").save(
+        tmp_path / "r"
+    )
+    run = run_attack(open_context(folder, source), ATTACKS["replay"])
+    assert run.verdict == "not made"
+    assert "No group" in run.result.message
+
+
 # The frame.
 
 

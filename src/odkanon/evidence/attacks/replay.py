@@ -64,6 +64,8 @@ def replay(context: AttackContext) -> AttackResult:
     if made.refusal is not None or not _is_published(context, made):
         return not_run("Made again from the trips, the release has other rows: it was made otherwise, or changed.")
     groups = small_groups(od, made, context.min_trips, context.seed)
+    if not groups:
+        return not_run("No group of these trips is below the rule, so there is none to do without.")
     hidden, unsettled = _find_alternatives(context, made, groups, np.random.default_rng(context.seed))
     total = len(groups)
     message = f"For {hidden:,} of {total:,} groups below the rule, another input without them publishes the same rows"
