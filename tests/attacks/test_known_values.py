@@ -136,6 +136,19 @@ def test_one_trip_of_a_rare_value_changes_nothing(tmp_path: Path, rare: list[str
     assert contents(tmp_path / "more" / "release") == contents(tmp_path / "plain" / "release")
 
 
+def test_a_heavy_trip_of_a_rare_value_changes_nothing_either(tmp_path: Path) -> None:
+    """A ferry trip with more weight than ten others is one trip: cars and buses alone cannot hold a row of 18.
+
+    The row of all modes from town to town would show the third mode to whoever knows the other two.
+    """
+    trips = [("a1", "b1", mode, "1") for mode in ("car", "bus") for _ in range(9)]
+    trips += [("a2", end, mode, "2") for mode, end in (("car", "b2"), ("bus", "b2"), ("car", "b3")) for _ in range(30)]
+    for name in ("", "ferry"):
+        file = write(tmp_path / f"{name}.csv", [*trips, ("a3", "b3", name, "40")], "mode", "weight")
+        publish(file, tmp_path / f"r{name}" / "release", "--by", "mode", "--protect", "population")
+    assert contents(tmp_path / "rferry" / "release") == contents(tmp_path / "r" / "release")
+
+
 def test_rare_values_are_published_as_other(tmp_path: Path) -> None:
     """Nine by ferry and nine by sledge: no row of either, and one of both as ``other``; the audit counts it again."""
     modes = ["car"] * 40 + ["bus"] * 30 + ["walk"] * 20 + ["ferry"] * 9 + ["sledge"] * 9

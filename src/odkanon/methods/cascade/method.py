@@ -108,9 +108,9 @@ def cascade(
             "where the total is known, all rows of a cascade are published: drop the budget, the coarsest level, the "
             "rows of an earlier release, and the permission to infer"
         )
-    od = without_rare_values(od, rule)
-    work = open_workspace(od)
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
+    od = without_rare_values(od, terms)
+    work = open_workspace(od)
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
         tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
@@ -162,16 +162,17 @@ def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
     return counted[0] if counted else "persons" if "persons" in od.flows.contributions else None
 
 
-def without_rare_values(od: Matrix, rule: Rule) -> Matrix:
-    """Return a matrix in which values of attributes that are below the rule in all are ``other``.
+def without_rare_values(od: Matrix, terms: PublicationRule) -> Matrix:
+    """Return a matrix in which values of attributes that could be no row in all are ``other``.
 
     What everybody knows of such an attribute are the values that occur: a value of a single trip, on a ferry, would
-    otherwise be one more part that might hold trips, and so change the number of those that may be unlisted.
+    otherwise be one more part that might hold trips, and so change the number of those that may be unlisted. However
+    heavy its trips are, a value with too few of them is rare.
     """
     if not any(axis.observed for axis in od.axes):
         return od
     sizes = [len(tree.leaves) for tree in (od.origins, od.destinations, *(axis.tree for axis in od.axes))]
-    residual = open_workspace(od).residual_trips(sizes, rule.measures)
+    residual = open_workspace(od).residual_trips(sizes, terms.rule.measures)
     for place in (0, 1):
         residual = residual.lift(place, np.zeros(sizes[place], dtype=np.int64), 1)
     joined = []
@@ -181,7 +182,8 @@ def without_rare_values(od: Matrix, rule: Rule) -> Matrix:
             by_value = by_value.lift(other, np.zeros(sizes[other], dtype=np.int64), 1)
         if axis.observed:
             groups = by_value.at_least(0)
-            rare[groups.codes[at][~rule.satisfied(groups)]] = True
+            common = terms.rule.satisfied(groups) & (groups.trips >= terms.k)
+            rare[groups.codes[at][~common]] = True
             rare &= ~np.isin(axis.tree.leaves, (MISSING, OTHER))
         joined.append(join_rare_values(axis, rare) if rare.any() else (axis, np.arange(sizes[at], dtype=np.int32)))
     if all(new is old for (new, _), old in zip(joined, od.axes, strict=True)):
