@@ -11,7 +11,7 @@ import pytest
 import odkanon
 
 SOURCE = Path(odkanon.__file__).parent
-MOST_CROSSINGS = 258
+MOST_CROSSINGS = 754 // 3
 """Calls that change the folder, for 4,000 trips of persons and ODkAnon; it was 754 when folders were not yet layers."""
 
 

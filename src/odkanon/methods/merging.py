@@ -160,9 +160,8 @@ class MergePath(Path):
     @classmethod
     def of(cls, engine: Engine, rule: Rule) -> MergePath:
         """Work out the sequence of merges from the marginal masses alone."""
-        origin, destination = (
-            MergeOrder.of(engine.tree(axis), engine.node_masses(axis, rule.main_measure)) for axis in AXES
-        )
+        measure = rule.main_measure
+        origin, destination = (MergeOrder.of(engine.tree(axis), engine.node_masses(axis, measure)) for axis in AXES)
         return cls(engine, origin, destination, alternate(origin.zones, destination.zones))
 
     def cuts(self, step: int) -> tuple[Cut, Cut]:

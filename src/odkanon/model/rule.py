@@ -149,6 +149,8 @@ class Rule:
 
     def asking(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
         """Return the rule with the same thresholds and these constraints."""
+        if (max_share, min_destinations) == (self.max_share, self.min_destinations):
+            return self
         asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
         return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
 
