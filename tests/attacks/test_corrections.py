@@ -116,3 +116,27 @@ def test_an_attacker_who_tries_every_story(flows: int, k: int, most: int, knowin
     assert found[0] == 0
     assert found[1] > 0
     assert (found[2] > 0) == (knowing == "what came")
+
+
+def test_two_corrections_of_one_release_leak() -> None:
+    """The reason why a release is corrected once: the second time, what came since may be a single trip."""
+    k, most = 2, 4
+    stay, first, second = stories(1, most)
+    none = np.zeros_like(stay)
+    once, twice = (corrected(stay, none, come, k) for come in (first, first + second))
+    seen = published(once[0])
+    tables = [table[seen] for table in (*once, twice[1])]
+    assert shown(tables[:2], [first[seen]], k, most) == 0
+    assert shown(tables, [second[seen]], k, most) > 0
+
+
+def test_late_trips_that_a_correction_left_out_are_not_published_on_their_own() -> None:
+    """They are below the rule in each flow, so a row of them over two flows may show both; with other trips it cannot."""
+    k, most = 3, 4
+    come, june, _ = stories(2, most)
+    late = np.where(come >= k, 0, come)
+    alone = late.sum(axis=1, keepdims=True)
+    mixed = (late + june).sum(axis=1, keepdims=True)
+    for table, leaks in ((alone, True), (mixed, False)):
+        row = np.where(table >= k, table, 0)
+        assert (shown([row], [late], k, 2 * most) > 0) == leaks

@@ -47,6 +47,21 @@ def test_each_release_is_counted_with_its_own_trips(shelf: Path) -> None:
     assert not [each for each in report.findings if each.check == "recount"]
 
 
+@pytest.mark.parametrize(("june", "clean"), [("2024-06", True), ("2024-05", False)])
+def test_months_without_a_stated_period_are_told_apart_by_their_times(june: str, clean: bool, tmp_path: Path) -> None:
+    """Files whose trips start at different times share none; of others that is not known without persons."""
+    for name, month in (("may", "2024-05"), ("june", june)):
+        rows = [
+            f"48.86,2.3{n % 2},48.8{5 + n % 2},2.35,{month}-{n % 28 + 1:02} 08:{n % 60:02}"
+            for n in range(300 + len(name))
+        ]
+        (tmp_path / f"{name}.csv").write_text("start_lat,start_lon,end_lat,end_lon,start_time\n" + "\n".join(rows))
+        anonymize(tmp_path / f"{name}.csv", k=10, protect="participants", resolution=7).save(tmp_path / name)
+    report = audit_releases([tmp_path])
+    assert report.clean == clean
+    assert report.compared[0].relation == ("disjoint" if clean else "unknown")
+
+
 def test_trips_that_were_moved_or_renamed_are_found_by_their_digest(shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "archive").mkdir()
     for month in MONTHS:

@@ -118,9 +118,37 @@ def test_trips_added_to_a_cascade_are_a_release_of_their_own(cascade: tuple[Path
     made = correct(published, write([*old, *more], tmp_path / "new.csv"), tmp_path / "added")
     assert (made.supplement, made.added, made.removed) == (True, 40, 0)
     alone = InputSpec(write(more, tmp_path / "more.csv"), columns=COLUMNS, resolution=7)
-    same = anonymize(alone, min_trips=K, min_persons=K, method="cascade", zones_of=published).save(tmp_path / "same")
-    assert flows_of(tmp_path / "added") == flows_of(same)
+    same = anonymize(alone, min_trips=K, min_persons=K, method="cascade", zones_of=published)
+    assert flows_of(tmp_path / "added") == flows_of(same.save(tmp_path / "elsewhere" / "same"))
     assert set(flows_of(tmp_path / "added")) <= set(flows_of(published))
+    assert "It adds trips to may" in open_release(tmp_path / "added").manifest["statement"]
+    report = audit_releases([tmp_path])
+    assert report.clean, report.findings
+
+
+def test_a_release_is_corrected_once(cascade: tuple[Path, list[Trip]], tmp_path: Path) -> None:
+    """The trips of a second correction are partly those of the first: the two can be subtracted."""
+    published, old = cascade
+    more = [(f"q{at}", at % 3, at % 2, at) for at in range(40)]
+    first, second = (write([*old, *more[:many]], tmp_path / f"{many}.csv") for many in (30, 40))
+    correct(published, first, tmp_path / "added")
+    assert correct(published, first, tmp_path / "the-same").added == 30
+    assert flows_of(tmp_path / "added") == flows_of(tmp_path / "the-same")
+    for target, late in ((tmp_path / "more", None), (None, tmp_path / "late.csv")):
+        with pytest.raises(RefusedError, match=r"was corrected before.*may.corrected.json"):
+            correct(published, second, target, late=late)
+    with pytest.raises(RefusedError, match="it corrects another release already"):
+        correct(tmp_path / "added", second, tmp_path / "more")
+    assert not [*tmp_path.glob("more*"), *tmp_path.glob("late*")]
+    (tmp_path / "may.corrected.json").unlink()
+    assert correct(published, second, tmp_path / "more").added == 40
+
+
+def test_a_correction_that_fails_leaves_no_mark(cascade: tuple[Path, list[Trip]], tmp_path: Path) -> None:
+    published, old = cascade
+    with pytest.raises(RefusedError, match="cannot be published on the rows"):
+        correct(published, write([*old, ("q", 0, 1, 5)], tmp_path / "one.csv"), tmp_path / "added")
+    assert not list(tmp_path.glob("*corrected*"))
 
 
 def test_trips_cannot_be_taken_out_of_a_cascade(cascade: tuple[Path, list[Trip]], tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from odkanon.audit.recount import recount
 from odkanon.audit.relations import (
     CORRECTION,
     Relation,
+    Span,
     are_linked,
     count_atoms,
     find_relations,
@@ -131,14 +132,27 @@ def audit_releases(
     if len(folders) == 1 and releases_in(Path(folders[0])):
         return _audit_folder(Path(folders[0]), trips, cumulative=cumulative, disjoint=disjoint, k=k, least=least)
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least, root=root)
+    return report_on(opened, cumulative=cumulative, disjoint=disjoint)
+
+
+def report_on(
+    opened: OpenReleases,
+    *,
+    cumulative: bool = False,
+    disjoint: bool = False,
+    spans: Mapping[str, Span] | None = None,
+) -> Report:
+    """Compare open releases, and return all findings; ``spans`` has the first and last start of trips, by release."""
     if (cumulative or disjoint) and len(opened.releases) == 1:
         option = "cumulative" if cumulative else "disjoint"
         raise OptionConflictError.between(option, "a single release", "it relates releases to each other")
     with reporting_damage(" or ".join(each.name for each in opened.releases)):
-        compared, differences = compare_releases(opened, opened.releases, cumulative=cumulative, disjoint=disjoint)
+        compared, differences = compare_releases(
+            opened, opened.releases, cumulative=cumulative, disjoint=disjoint, spans=spans
+        )
     findings = sorted([*opened.findings, *differences], key=lambda each: each.severity)
     checks = ["files", "rule", "totals", "zones", "margins", "homogeneity", "persons"]
-    checks += ["recount", "dominance"] if trips is not None else []
+    checks += ["recount", "dominance"] if opened.source is not None else []
     checks += ["relation", "difference", "absence"] if len(opened.releases) > 1 else []
     names = tuple(each.name for each in opened.releases)
     foreign = None if opened.records is None else opened.records.foreign
@@ -260,12 +274,17 @@ def _apply_k(release: PublishedRelease, k: int | None) -> PublishedRelease:
 
 
 def compare_releases(
-    opened: OpenReleases, releases: Sequence[PublishedRelease], *, cumulative: bool = False, disjoint: bool = False
+    opened: OpenReleases,
+    releases: Sequence[PublishedRelease],
+    *,
+    cumulative: bool = False,
+    disjoint: bool = False,
+    spans: Mapping[str, Span] | None = None,
 ) -> tuple[list[ReleaseComparison], list[Finding]]:
     """Compare each two of some releases as well as possible: by trips, by published counts, or not at all."""
     connection, places, exact = opened.connection, opened.places, opened.exact
     atoms = count_atoms(connection, [each for each in releases if each.number in exact], places.areas)
-    related = find_relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint)
+    related = find_relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint, spans=spans)
     by_trips, by_numbers, comparisons, findings = [], [], [], find_unknown_relations(related)
     for each in related:
         method = _comparison_method(each, exact, places)

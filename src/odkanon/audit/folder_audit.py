@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from odkanon.audit.findings import Finding, Report
+from odkanon.audit.relations import Span
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec, recipe_folder, spec_from_recipe
 from odkanon.release_format.names import INDEX, MANIFEST, sha256
 from odkanon.release_format.recipe import described_folder, read_recipe
+
+if TYPE_CHECKING:
+    from odkanon.audit.auditor import OpenReleases
 
 BETWEEN_RELEASES = ("relation", "difference", "absence")
 """The checks that compare releases."""
@@ -116,15 +120,18 @@ def _audit_groups(
     releases: Sequence[Path], places: Sequence[Path], root: Path | None, options: dict[str, Any]
 ) -> Report:
     """Audit releases by the trips that their recipes name, named by their paths from a folder or on their own."""
-    from odkanon.audit.auditor import audit_releases
+    from odkanon.audit.auditor import open_releases, report_on
 
-    related = {name: options.pop(name) for name in ("cumulative", "disjoint") if options.get(name)}
+    related = {name: options.pop(name, False) for name in ("cumulative", "disjoint")}
     groups = group_by_trips(releases, places)
     parts: list[Report] = []
     findings: list[Finding] = []
+    spans: dict[str, Span] = {}
     for group in groups:
-        several = related if len(group.folders) > 1 else {}
-        parts.append(audit_releases(group.folders, trips=group.spec, root=root, **several, **options))
+        several = related if len(group.folders) > 1 else {}  # neither option applies to a single release
+        opened = open_releases(group.folders, trips=group.spec, root=root, **options)
+        parts.append(report_on(opened, **several))
+        spans |= _spans(opened)
         if group.spec is None:
             text = "the trips behind it were not found, so its rows were not counted again"
             text += f"; looked for {group.wanted}" if group.wanted else ""
@@ -132,7 +139,9 @@ def _audit_groups(
     findings += [each for part in parts for each in part.findings]
     compared = [each for part in parts for each in part.compared]
     if len(groups) > 1:
-        joint = audit_releases([each for group in groups for each in group.folders], root=root, **related)
+        joint = report_on(
+            open_releases([each for group in groups for each in group.folders], root=root), **related, spans=spans
+        )
         home = {name: at for at, part in enumerate(parts) for name in part.releases}
         findings += [
             each
@@ -149,6 +158,18 @@ def _audit_groups(
         tuple(compared),
         next((part.reading for part in parts if part.reading is not None), None),
     )
+
+
+def _spans(opened: OpenReleases) -> dict[str, Span]:
+    """Return the first and the last start of the trips of each release, where all of them have one."""
+    found = {}
+    for release in (each for each in opened.releases if each.number in opened.exact):
+        first, last, complete = opened.connection.execute(
+            f"SELECT min(start_time), max(start_time), count(start_time) = count(*) FROM scope{release.number}"
+        ).fetchall()[0]
+        if complete and first is not None:
+            found[release.name] = first, last
+    return found
 
 
 def home_names(parts: Iterable[Report]) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,7 @@ TIME_ATTRIBUTES = ("hour", "start_time", "end_time")
 BY_CLAIM = "as claimed"
 CORRECTION = "as a correction"
 """How a relation is known if one release states that it corrects the other."""
+BY_TIMES = "by the times of their trips"
 TOO_MANY = "against your claim, by their totals"
 """How a relation is known if the totals contradict an auditor who claims that releases share no trips."""
 
@@ -36,6 +37,7 @@ _FILES = ("within", "hierarchy")
 """Reading options that name files."""
 _TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 
+Span = tuple[datetime, datetime]
 RelationKind = Literal["disjoint", "same", "part", "overlap", "unknown"]
 
 
@@ -83,18 +85,23 @@ def find_relations(
     *,
     cumulative: bool,
     disjoint: bool,
+    spans: Mapping[str, Span] | None = None,
 ) -> list[Relation]:
     """Return the relation of each two releases.
 
-    Those in ``exact`` are related by their trips, which `count_atoms` counted; the others by what they state. Failing
-    that, the claim of the auditor counts: that each contains those with fewer trips, or that they share none.
+    Those in ``exact`` are related by their trips, which `count_atoms` counted; the others by what they state, or by
+    ``spans``, the first and the last start of the trips of each, which were read elsewhere. Failing that, the claim of
+    the auditor counts: that each contains those with fewer trips, or that they share none.
     """
+    spans = spans or {}
     found = []
     for one, other in combinations(releases, 2):
         if {one.number, other.number} <= exact:
             found.append(_relate_by_trips(one, other, atoms))
             continue
         relation = _relate_by_statements(one, other)
+        if relation.kind == "unknown" and _follow(one, other, spans):
+            relation = Relation(one, other, "disjoint", BY_TIMES)
         if relation.kind == "unknown" and disjoint:
             wrong = _exceed_input(one, other)
             relation = Relation(one, other, "unknown" if wrong else "disjoint", TOO_MANY if wrong else BY_CLAIM)
@@ -104,6 +111,14 @@ def find_relations(
             relation = Relation(part, whole, "overlap" if one.total == other.total else "part", BY_CLAIM)
         found.append(relation)
     return found
+
+
+def _follow(one: PublishedRelease, other: PublishedRelease, spans: Mapping[str, Span]) -> bool:
+    """Return whether all trips of one of two releases start after all of the other, on the same clock."""
+    first, second = spans.get(one.name), spans.get(other.name)
+    if first is None or second is None or _clock(one) != _clock(other):
+        return False
+    return first[1] < second[0] or second[1] < first[0]
 
 
 def _exceed_input(one: PublishedRelease, other: PublishedRelease) -> bool:
@@ -128,17 +143,19 @@ def _relate_by_trips(
     return Relation(other, one, "part", how) if both == second else Relation(one, other, "overlap", how)
 
 
-def corrected_names(release: PublishedRelease) -> tuple[str, ...]:
-    """Return the name of the release that a release corrects, if it does and its recipe confirms it."""
-    stated = release.manifest.get("parameters", {}).get("corrects")
-    return (str(stated),) if stated is not None and release.parameters.get("corrects") == stated else ()
+def _states(one: PublishedRelease, how: str, other: PublishedRelease) -> bool:
+    """Return whether a release corrects or adds to another by name, and its recipe confirms it."""
+    stated = one.manifest.get("parameters", {}).get(how)
+    return stated == other.name and one.parameters.get(how) == stated
 
 
 def _relate_by_statements(one: PublishedRelease, other: PublishedRelease) -> Relation:
     """Return the relation by the periods, segments and filters that recipes and manifests state."""
     how = "by their statements"
-    if one.name in corrected_names(other) or other.name in corrected_names(one):
+    if _states(one, "corrects", other) or _states(other, "corrects", one):
         return Relation(one, other, "overlap", CORRECTION)
+    if _states(one, "adds_to", other) or _states(other, "adds_to", one):
+        return Relation(one, other, "disjoint", how)
     if have_disjoint_periods(one, other):
         return Relation(one, other, "disjoint", "by their periods")
     if one.sha256 is None or one.sha256 != other.sha256 or has_unknown_filter(one) or has_unknown_filter(other):

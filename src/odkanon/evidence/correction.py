@@ -10,11 +10,16 @@ inputs must not be known; they would disclose how many changes were not made.
 The rows of a cascade lie in each other and may have passed trips on, so trips cannot be taken out of them. Trips that
 were only added are trips of their own: they become a second release, on the same rows, which shares no trip with the
 first.
+
+All of this is about one change. Two corrections of a release may differ by a single trip, so what a release was
+compared with is kept beside its recipe, as ``NAME.corrected.json``, and it is not compared with anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +32,8 @@ from odkanon.audit.auditor import OpenReleases, open_releases
 from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES
 from odkanon.audit.counting.scan import open_scan
 from odkanon.audit.row_nesting import zone_join
-from odkanon.core.atomic_write import whole_file
+from odkanon.core.atomic_write import whole_file, write_whole
+from odkanon.core.parsing import parse_json
 from odkanon.core.sql import literal
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError, RefusedError
@@ -36,17 +42,22 @@ from odkanon.model.measures import MEASURES as COUNTED
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.pipeline.request import Request
-from odkanon.pipeline.run import publish
+from odkanon.pipeline.run import run
 from odkanon.publish.save import save_release
 from odkanon.read.input_spec import InputSpec, spec_from_recipe
 from odkanon.release_format.folder import is_linked_folder, open_release
-from odkanon.release_format.recipe import read_recipe
+from odkanon.release_format.names import sha256
+from odkanon.release_format.recipe import public_digest, read_recipe
 from odkanon.release_format.targets import ReleaseTarget, check_files
 
 _IDENTITY = ("origin", "destination", *DISTINCT, "weight", "trips")
 """What two records of the same trip have in common; times may have been corrected."""
 _TIMES = ("start_time", "end_time")
 _ADVICE = "give the trips that were added to the next release as part of its period (--late FILE writes them)"
+_LATER = (
+    "two corrections may differ by fewer trips than the rule asks for. Give the trips that came since to the next "
+    "release as part of its period"
+)
 
 
 @dataclass(frozen=True)
@@ -139,20 +150,50 @@ def correct(
     _refuse(change, folder, nested=nested)
     _decide(change, nested=nested)
     counts = _counts(change.connection)
-    if target is not None and nested:
-        _supplement(change, counts, folder, target, force=force)
-    elif target is not None:
-        _replacement(change, counts, folder, target, force=force)
-    else:
-        change.connection.execute("UPDATE decided SET applied = false")
-    if late is not None:
-        _write_rows(change, Path(late), "now AND NOT applied AND state = 'changed'")
+    with _only_once(folder, change.specs[1], target or Path(late or "")):
+        if target is not None and nested:
+            _supplement(change, counts, folder, target, force=force)
+        elif target is not None:
+            _replacement(change, counts, folder, target, force=force)
+        else:
+            change.connection.execute("UPDATE decided SET applied = false")
+        if late is not None:
+            _write_rows(change, Path(late), "now AND NOT applied AND state = 'changed'")
     made = _counts(change.connection)
     return Correction(target, nested and target is not None, *made, late=None if late is None else Path(late))
 
 
 def _beside(target: Path) -> Path:
     return target.with_name(f"{target.name}.trips.parquet")
+
+
+@contextmanager
+def _only_once(folder: Path, new: InputSpec, output: Path) -> Iterator[None]:
+    """Record what a release is compared with; raise if it was compared with something else before.
+
+    The record is made first, so that no correction is without one, and taken back if nothing comes of it.
+    """
+    path = folder.absolute().with_name(f"{folder.absolute().name}.corrected.json")
+    made = {
+        "release": public_digest(folder),
+        "input": sorted(sha256(Path(each)) for each in new.paths if Path(each).is_file()),
+        "output": str(output),
+    }
+    before = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if before is not None and before["release"] == made["release"]:
+        if not made["input"] or before["input"] != made["input"]:
+            raise RefusedError(
+                f"{folder} was corrected before, from another input (see {before['output']}): {_LATER}. If nothing of "
+                f"the earlier correction was published, delete {path.name} beside it first"
+            )
+        yield
+        return
+    write_whole(path, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _open(folder: Path, new: Any, trips: Any) -> _Change:
@@ -242,8 +283,8 @@ def _refuse(change: _Change, folder: Path, *, nested: bool) -> None:
         reason = "pairs were suppressed before zones were formed, so a flow does not have all trips between its zones"
     elif release.constraints:
         reason = "its rule limits shares or destinations, and a change that keeps these may still disclose them"
-    elif "corrects" in release.manifest.get("parameters", {}):
-        reason = "it corrects another release already; two corrections may differ by fewer than the rule asks for"
+    elif release.manifest.get("parameters", {}).keys() & {"corrects", "adds_to"}:
+        raise RefusedError(f"{folder} cannot be corrected: it corrects another release already, and {_LATER}")
     elif nested:
         gone = change.connection.execute(
             "SELECT coalesce(sum(trips), 0) FROM decided WHERE NOT now AND state = 'changed'"
@@ -379,7 +420,9 @@ def _supplement(change: _Change, counts: Sequence[int], folder: Path, target: Pa
     spec = _written(change, added, "now AND applied")
     request = Request(spec, change.rule, method="cascade", zones_of=folder)
     try:
-        publish(request, target, force=force)
+        made = run(request)
+        assert isinstance(made, Release)  # without segments
+        save_release(replace(made, spec=made.spec.with_parameters(adds_to=change.name)), target, force=force)
     except (InputError, RefusedError) as error:
         added.unlink(missing_ok=True)
         raise RefusedError(

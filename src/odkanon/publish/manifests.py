@@ -28,7 +28,10 @@ from odkanon.zoning.zones import Zones, find_nodes
 
 MIN_TRIPS = 10_000
 """No rounding of a quality metric was found that discloses nothing about a release of fewer trips."""
-_COMMON_PARAMETERS = ("segment", "dimension", "released_with", "segment_budget", "protect_intervals", "corrects")
+_COMMON_PARAMETERS = (
+    *("segment", "dimension", "released_with", "segment_budget", "protect_intervals"),
+    *("corrects", "adds_to"),
+)
 _DATA_DEPENDENT = ("target",)
 """Parameters of methods whose default is found in the data."""
 

@@ -24,6 +24,7 @@ CORRECTED = (
     " It corrects {}: trips were added to a flow, or taken out of it, only where these are as many by themselves; all "
     "other flows are as they were."
 )
+ADDED = " It adds trips to {}; no trip is in both."
 
 EVEN_WITH_TOTAL = (
     "A row lists at least so many of the trips that no finer row lists: a secret share of the persons was left out. "
@@ -94,6 +95,8 @@ def promise(release: Release) -> str:
     stated = words(statement(publishable_rule(release)))
     if "corrects" in release.parameters:
         stated += words(CORRECTED.format(release.parameters["corrects"]))
+    if "adds_to" in release.parameters:
+        stated += words(ADDED.format(release.parameters["adds_to"]))
     if not release.is_nested:
         return stated
     safe = release.parameters.get("implications") == "safe"
