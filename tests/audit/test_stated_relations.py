@@ -36,7 +36,7 @@ def said(number: int = 0, total: int | None = 100, **about: Any) -> PublishedRel
     )
 
 
-def relation(one: dict[str, Any], other: dict[str, Any], **says: bool) -> tuple[str, str]:
+def relation(one: dict[str, Any], other: dict[str, Any], **says: Any) -> tuple[str, str]:
     """Return the kind of a relation, and which release is the first of it; both ways round are the same."""
     says = {"cumulative": False, "disjoint": False, **says}
     (first,) = find_relations([said(0, **one), said(1, **other)], [], set(), **says)

@@ -146,7 +146,7 @@ def _relate_by_trips(
 def _states(one: PublishedRelease, how: str, other: PublishedRelease) -> bool:
     """Return whether a release corrects or adds to another by name, and its recipe confirms it."""
     stated = one.manifest.get("parameters", {}).get(how)
-    return stated == other.name and one.parameters.get(how) == stated
+    return bool(stated == other.name and one.parameters.get(how) == stated)
 
 
 def _relate_by_statements(one: PublishedRelease, other: PublishedRelease) -> Relation:
