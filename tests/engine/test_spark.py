@@ -21,7 +21,9 @@ from engine.same import CASCADES, CUBE_WAYS, CUBES, EVERY_RULE, FINE, RULES, WAY
 from odkanon import InputError, Rule, lower_bound, read_hierarchy, read_matrix, read_trips
 from odkanon.attributes.spec import parse_attributes
 from odkanon.engine.spark.backend import _java_home
-from odkanon.read.area import Area
+from odkanon.methods.noise.mechanism import NoisePromise, count_queries
+from odkanon.methods.noise.method import NoiseDomain, query_shares
+from odkanon.read.area import PARIS_CENTRE, Area, read_area
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.od_matrix import build_od
 from odkanon.read.od_table import spec_to_matrix
@@ -257,3 +259,23 @@ def test_a_partition_never_replaces_a_column(session: Any, tmp_path: Path) -> No
 def test_a_file_that_spark_skips_is_refused(session: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="skips files whose names begin with '_'"):
         on_spark(session, saved(messy(), tmp_path / "_t.parquet"), resolution=7)
+
+
+def test_noise_counts_the_same_before_it_is_drawn(session: Any, tmp_path: Path) -> None:
+    path = saved(messy(), tmp_path / "messy.parquet")
+    by, within = ["sex:woman=Woman,man=Man", "hour"], read_area(",".join(PARIS_CENTRE))
+    options: dict[str, Any] = {"resolution": 9, "within": within}
+    matrices = [
+        read_matrix(path, engine="memory", by=by, **options),
+        on_spark(session, path, attributes=parse_attributes(by), **options),
+    ]
+    for promise in (NoisePromise(1.0), NoisePromise(1.0, unit="trip", trips_per_person=1)):
+        found = []
+        for matrix in matrices:
+            domain = NoiseDomain.of(matrix.in_memory())
+            keys, trips = domain.counted(promise)
+            assert query_shares(matrix, promise)
+            found.append(count_queries(domain.queries(keys), trips))
+        assert found[0].keys() == found[1].keys()
+        assert all(np.array_equal(counts, found[1][name]) for name, counts in found[0].items())
+        assert found[0]["origins"].sum() > 100

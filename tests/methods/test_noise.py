@@ -198,7 +198,7 @@ def test_a_person_in_two_spellings_and_two_files_counts_m_times(
         pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
     od = read_matrix([tmp_path / "0.parquet", tmp_path / "1.parquet"], resolution=7, within=AREA, engine=engine)
     assert od.summary.trips > 100
-    _, trips = noise_method._Domain.of(od.in_memory()).counted(NoisePromise(1.0, trips_per_person=3))
+    _, trips = noise_method.NoiseDomain.of(od.in_memory()).counted(NoisePromise(1.0, trips_per_person=3))
     assert sum(trips) == 3
 
 
@@ -208,7 +208,7 @@ def test_engines_measure_the_same_before_noise(survey: pa.Table, tmp_path: Path)
     engines: tuple[EngineName, ...] = ("memory", "duckdb")
     for engine in engines:
         od = read_matrix(tmp_path / "s.parquet", engine=engine, resolution=9, within=AREA, by=NAMED)
-        keys, trips = noise_method._Domain.of(od.in_memory()).counted(NoisePromise(1.0))
+        keys, trips = noise_method.NoiseDomain.of(od.in_memory()).counted(NoisePromise(1.0))
         found.append((keys.tolist(), trips.tolist()))
     assert found[0] == found[1]
 

@@ -71,7 +71,7 @@ def noise(
         raise InputError("noise keeps no threshold: it bounds what is learnt by epsilon; leave out k and thresholds")
     promise = make_promise(epsilon, delta, unit, trips_per_person)
     shares = query_shares(od, promise)
-    domain = _Domain.of(od.in_memory())
+    domain = NoiseDomain.of(od.in_memory())
     keys, trips = domain.counted(promise)
     noisy = add_noise(promise, shares, count_queries(domain.queries(keys), trips))
     joined = join_counts(domain.places, noisy)
@@ -127,7 +127,7 @@ def _of_attribute(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Domain:
+class NoiseDomain:
     """A matrix over its public places and values."""
 
     od: ODMatrix
@@ -136,7 +136,8 @@ class _Domain:
     """The number of public values of each attribute."""
 
     @classmethod
-    def of(cls, od: ODMatrix) -> _Domain:
+    def of(cls, od: ODMatrix) -> NoiseDomain:
+        """Return the domain of a matrix."""
         return cls(od, public_places(od), tuple(len(axis.public.leaves) for axis in od.axes))
 
     def counted(self, promise: NoisePromise) -> tuple[Ints, Ints]:
