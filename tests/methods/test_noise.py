@@ -390,7 +390,32 @@ def test_what_else_is_made_of_a_release(folder: Path) -> None:
     assert run("export", "out", "--to", "csv", "--onto", "zones.geojson", "-o", "onto") == 0
     assert "trips_exact" not in pyarrow.csv.read_csv("onto/flows.csv").column_names
     assert run("report", "out", "-o", "page.html") == 0
+    package = json.loads(Path("out", PACKAGE).read_text())
+    assert package["promise"] == {"epsilon": 3.0, "delta": 1e-6, "unit": "person", "trips_per_person": 4}
+    assert "differential privacy" in package["keywords"]
+    assert "k-anonymity" not in package["keywords"]
     assert run("export", "out", "--to", "omx", "-o", "matrix.omx") == 0
+
+
+def test_a_series_compares_estimates_with_their_intervals(folder: Path) -> None:
+    for name in ("may", "june"):
+        assert noisy_cli("-o", name, "--resolution", 8) == 0
+    assert run("series", "may", "june", "-o", "series") == 0
+    table = pyarrow.csv.read_csv("series/changes.csv")
+    assert sum(column.null_count for column in table.columns) == 0
+    for name in ("may", "june"):
+        total = open_release(folder / name).manifest["published"]["trips"]
+        assert pc.sum(table[f"trips {name}"]).as_py() == pytest.approx(total, rel=0.02)
+        assert pc.all(pc.less_equal(table[f"interval_low {name}"], table[f"trips {name}"])).as_py()
+    # The same trips: nearly all changes are noise.
+    same = pc.and_(
+        pc.less_equal(table["interval_low may"], table["interval_high june"]),
+        pc.less_equal(table["interval_low june"], table["interval_high may"]),
+    )
+    assert pc.mean(pc.cast(same, "float64")).as_py() > 0.9
+    assert run("anonymize", "survey.parquet", "-o", "counts", "--within", AREA) == 0
+    with pytest.raises(InputError, match="would be mostly noise"):
+        run("series", "may", "counts", "-o", "mixed")
 
 
 @pytest.mark.slow

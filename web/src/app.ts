@@ -11,7 +11,7 @@ import type { Label } from "./map/labels";
 import { unitsAt } from "./map/ruler";
 import type { Pointed } from "./map/tip";
 import { Maps } from "./map/view";
-import { unpack, withGoodness, type Goodness, type Model, type PackedModel } from "./model";
+import { noiseOf, unpack, withGoodness, type Goodness, type Model, type PackedModel } from "./model";
 import { Card, listed, type CardContent } from "./panels/card";
 import type { Suggestion } from "./panels/field";
 import { Matrix } from "./panels/matrix";
@@ -577,7 +577,7 @@ export class App {
         const share = i === 0 && total ? speech.share(one, total) : null;
         return share ? `${name(one.place)} (${share})` : name(one.place);
       });
-      const first = keyOf(this.store.state.only) ? words.some(speech.told(total!)) : total!.asked ? words.allWeighted(speech.rough(total!.trips), speech.number(total!.asked.trips)) : words.all(speech.number(total!.trips));
+      const first = keyOf(this.store.state.only) ? words.some(speech.told(total!)) : total!.asked ? words.allWeighted(speech.rough(total!.trips), speech.number(total!.asked.trips)) : this.noisy ? words.allNoise(speech.rough(total!.trips)) : words.all(speech.number(total!.trips));
       return capital([first, ...(tops.length > 2 ? [words.mostEnd(speech.listed(tops))] : [])]);
     }
     const own = from >= 0 ? from : to;
@@ -590,10 +590,16 @@ export class App {
     return capital([`${first}.`, ...(others.length ? [`${others.join("; ")}.`] : [])]);
   }
 
+  /** Whether all numbers are estimates from counts with noise, which bound nothing for certain. */
+  private get noisy(): boolean {
+    return noiseOf(this.model.releases[0]!.about.parameters) !== null;
+  }
+
   /** The bounds that hold whatever the truth is. */
   private certainly(total: Numbers): string {
     const { words, number } = this.speech;
     const { low, high } = total.asked ?? total;
+    if (this.noisy) return words.noisy;
     if (boundless({ low, high })) return words.nothingCertain;
     const bounds = words.certainly(number(low), Number.isFinite(high) ? number(high) : null);
     return total.asked ? words.certainlyAsked(bounds.charAt(0).toLocaleLowerCase() + bounds.slice(1)) : bounds;
@@ -611,10 +617,10 @@ export class App {
     const { sharp, medium, blurred } = sharesOf(pair ? [total] : list);
     const parts = ([["sharp", sharp], ["medium", medium], ["blurred", blurred]] as const).filter(([, share]) => share > 0.005);
     const known = pair ? words.known[knownAs(total)] : join(parts.map(([kind, share]) => (share > 0.995 ? words.known[kind] : `${percent(share)} ${words.known[kind]}`)));
-    const none = all ? words.noneSureBetween(this.detail()) : words.noneSure;
+    const none = this.noisy ? words.noisy : all ? words.noneSureBetween(this.detail()) : words.noneSure;
     const some = all ? words.sureBetween(percent(certain), this.detail()) : words.sure(percent(certain));
     const sure = certain > 0.9995 ? words.allSure : certain < 0.005 ? none : some;
-    return { sharp, medium, text: words.knownHere(known), sure, bounds: all || (pair && !boundless({ low, high })) ? null : this.certainly(total) };
+    return { sharp, medium, text: words.knownHere(known), sure, bounds: all || this.noisy || (pair && !boundless({ low, high })) ? null : this.certainly(total) };
   }
 
   private tellChange([first, second]: [Table, Table]): void {

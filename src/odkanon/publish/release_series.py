@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,8 @@ class ReleaseSeries:
     table: pa.Table
     """``origin, destination``, ``trips NAME`` for each release and ``change NAME`` for each but the first: the
     difference from the release before. A flow that a release does not list has no number there: it is below the rule or
-    outside the zones, which is not zero."""
+    outside the zones, which is not zero. Flows with noise are those estimated between cells, where every flow has a
+    number, with ``interval_low NAME, interval_high NAME``: an 80 % interval."""
 
     @property
     def common_flows(self) -> int:
@@ -52,14 +54,21 @@ def make_series(releases: Sequence[SavedRelease]) -> ReleaseSeries:
     names = tuple(release.name for release in releases)
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("a series needs two releases or more, with different names")
-    for release in releases:
-        _check_comparable(release)
-    _check_same_outlines(releases)
-    trips = [
-        dict(zip(zip(*(release.table.column(axis).to_pylist() for axis in AXES), strict=True), own, strict=True))
-        for release in releases
-        for own in [release.table.column("trips").to_pylist()]
-    ]
+    noisy = [release.is_noisy for release in releases]
+    if any(noisy) and not all(noisy):
+        raise InputError(
+            f"{names[noisy.index(True)]} has estimates with noise and {names[noisy.index(False)]} has counts; a change "
+            "from the one to the other would be mostly noise"
+        )
+    if all(noisy):
+        tables = [release.estimate().table for release in releases]
+        trips = [_by_flow(table, np.round(table.column("estimate").to_numpy(), 1).tolist()) for table in tables]
+    else:
+        for release in releases:
+            _check_comparable(release)
+        _check_same_outlines(releases)
+        tables = [release.table for release in releases]
+        trips = [_by_flow(table, table.column("trips").to_pylist()) for table in tables]
     flows = sorted({flow for own in trips for flow in own})
     if not any(flow in trips[0] and flow in trips[1] for flow in flows):
         raise InputError(
@@ -69,12 +78,24 @@ def make_series(releases: Sequence[SavedRelease]) -> ReleaseSeries:
     columns: dict[str, pa.Array] = {
         axis: pa.array([flow[at] for flow in flows], pa.string()) for at, axis in enumerate(AXES)
     }
-    for name, own in zip(names, trips, strict=True):
-        columns[f"trips {name}"] = pa.array([own.get(flow) for flow in flows], pa.int64())
+    if all(noisy):  # a flow too small to be estimated is estimated to be nothing
+        trips = [{flow: own.get(flow, 0) for flow in flows} for own in trips]
+    kind = pa.float64() if all(noisy) else pa.int64()
+    for name, own, table in zip(names, trips, tables, strict=True):
+        columns[f"trips {name}"] = pa.array([own.get(flow) for flow in flows], kind)
+        for bound in ("interval_low", "interval_high") if all(noisy) else ():
+            bounds = _by_flow(table, table.column(bound).to_pylist())
+            columns[f"{bound} {name}"] = pa.array([bounds.get(flow, 0) for flow in flows], pa.int64())
     for name, before, after in zip(names[1:], trips, trips[1:], strict=False):
-        change = [after[flow] - before[flow] if flow in before and flow in after else None for flow in flows]
-        columns[f"change {name}"] = pa.array(change, pa.int64())
+        change = [round(after[flow] - before[flow], 1) if flow in before and flow in after else None for flow in flows]
+        columns[f"change {name}"] = pa.array(change, kind)
     return ReleaseSeries(names, pa.table(columns))
+
+
+def _by_flow(table: pa.Table, values: list[Any]) -> dict[tuple[str, ...], Any]:
+    """Return values by origin and destination."""
+    places = zip(*(table.column(axis).to_pylist() for axis in AXES), strict=True)
+    return dict(zip(places, values, strict=True))
 
 
 def write_series(

@@ -125,7 +125,7 @@ def describe_package(
     name : str
         Name of the release.
     manifest : mapping
-        The public manifest; only ``statement``, ``rule`` and ``method`` are used.
+        The public manifest; only ``statement``, ``rule``, ``method`` and, of noise, ``parameters`` are used.
     method : mapping
         The ``title`` and the ``hint`` of the method.
     columns : sequence of str
@@ -165,16 +165,18 @@ def describe_package(
         for file in RESOURCES
         if file in files
     ]
+    noisy = STANDARD_ERROR in columns
+    promised = "differential privacy" if noisy else "k-anonymity"
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": _slug(name),
         "title": f"{_UNTITLED}{name}" if subject.place is None else f"{subject.unit} by {subject.place}: {name}",
         "description": str(manifest["statement"]),
-        "keywords": ["origin-destination", "mobility", "k-anonymity"]
-        if subject.place is None
-        else [subject.unit, "k-anonymity"],
+        "keywords": ["origin-destination", "mobility", promised] if subject.place is None else [subject.unit, promised],
         "method": {"name": str(manifest["method"]), **{part: subject.words(text) for part, text in method.items()}},
-        "promise": {measure: rule[measure] for measure in map(subject.column, COLUMNS) if measure in rule},
+        "promise": dict(manifest["parameters"])
+        if noisy
+        else {measure: rule[measure] for measure in map(subject.column, COLUMNS) if measure in rule},
         "resources": described,
     }
     package |= _stated(texts or {})
