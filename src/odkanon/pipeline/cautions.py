@@ -73,7 +73,7 @@ def verdict(
 def _lost_rows(release: Release) -> list[str]:
     """Rows that cannot be used, where these are many."""
     source = release.input.source
-    if rejected_share(source) <= MANY_REJECTED:
+    if not source.rejected or rejected_share(source) <= MANY_REJECTED:
         return []
     lost = sum(unusable_rows(source).values())
     return [f"{lost:,} rows of the input cannot be used, so every flow lacks their trips. Correct them first."]
