@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 
 from odkanon.estimate.flow_estimates import read_flows
 from odkanon.estimate.flow_intervals import shortest_interval
+from odkanon.estimate.flow_model import FlowModel, fit_flows
 from odkanon.estimate.questions import estimate_between, sentence
 from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas
 from odkanon.methods import anonymize
@@ -155,6 +158,35 @@ def test_sums_over_parts_equal_the_whole() -> None:
         sums[origin, destination] = sums.get((origin, destination), 0.0) + row["estimate"]
     for key, trips in sums.items():
         assert trips == pytest.approx(whole.get(key, 0.0), abs=0.01)
+
+
+@pytest.mark.parametrize("method", ["cascade", "mondrian"])
+def test_estimates_of_some_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    monkeypatch.setattr("odkanon.estimate.flow_estimates._PAIRS_AT_ONCE", 50)
+    reader = read_flows(as_saved(anonymize(town(1), Rule(trips=10), method=method)))
+    points = reader.tree.points
+    fine, coarse = (CellAreas.around(points.lat, points.lon, at) for at in (8, 7))
+    random = np.random.default_rng(1)
+    pairs = random.integers(0, len(fine.ids), 300), random.integers(0, len(coarse.ids), 300)
+    expected = reader.expected(fine, coarse)
+    for name, found in reader.expected_of(fine, coarse, pairs).items():
+        assert found.sum() > 0
+        np.testing.assert_allclose(found, np.asarray(expected[name].toarray())[pairs], rtol=1e-9, atol=1e-12)
+    assert not any(map(len, reader.expected_of(fine, coarse, (pairs[0][:0], pairs[1][:0])).values()))
+
+
+def test_a_saved_release_is_fitted_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fits: list[int] = []
+
+    def fit(*given: Any) -> FlowModel:
+        fits.append(len(given[3]))
+        return fit_flows(*given)
+
+    monkeypatch.setattr("odkanon.estimate.flow_estimates.fit_flows", fit)
+    release = anonymize(town(1), Rule(trips=10), method="cascade")
+    assert release.accuracy["trips"].squares[0].estimated is not None
+    release.save(tmp_path / "release")
+    assert fits == [len(release.classes)]
 
 
 def test_row_order_does_not_matter() -> None:

@@ -199,6 +199,17 @@ def test_another_reference_system_is_noticed(engine: str, tmp_path: Path) -> Non
     assert re.search(r"start_lat = 54\d{5}\.\d, start_lon = 45\d{4}\.\d, which is latitude 35", done.stderr)
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_columns_that_others_are_computed_from_are_used(tmp_path: Path, engine: str) -> None:
+    people = pa.table({"home": ["a", "b"] * 30, "colour": ["red"] * 60})
+    file = write(people, tmp_path)
+    (tmp_path / "zones.csv").write_text("town,region\na,r\nb,r\n")
+    place = ("--place", "home", "--hierarchy", "zones.csv", "--engine", engine)
+    done = odkanon("anonymize", file, "-o", "r", *place, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Not used: colour." in done.stdout
+
+
 def test_columns_that_nothing_refers_to_are_named(tmp_path: Path) -> None:
     table = survey().drop_columns(["weight", "person"] if "person" in survey().column_names else ["weight"])
     count = len(table)

@@ -54,6 +54,9 @@ class CountedLines(NamedColumns, Protocol):
     @property
     def lines(self) -> int | None: ...  # noqa: D102
 
+    @property
+    def sources(self) -> tuple[str, ...]: ...  # noqa: D102
+
     def values(self, column: str) -> list[str]: ...  # noqa: D102
 
 
@@ -355,7 +358,8 @@ class InputSpec:
         InputError
             If lines were lost, or the filter matches no row. A filter that matches every row is a warning.
         """
-        lines, names = table.lines, {each.lower() for each in (*used, *filter_names(self.filters))}
+        names = {each.lower() for each in (*used, *table.sources, *filter_names(self.filters))}
+        lines = table.lines
         if lines is not None and lines != source.rows:
             raise InputError(
                 f"{self.name} has {lines:,} lines below its header, but {source.rows:,} rows were read; it may be "

@@ -29,6 +29,11 @@ class SqlInput(CheckableTable, Protocol):
         ...
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns of the source that others of its layout are computed from."""
+        ...
+
+    @property
     def lines(self) -> int | None:
         """Number of rows of a text file by its lines; None where it is unknown."""
         ...
@@ -87,6 +92,11 @@ class TableInput:
     def lines(self) -> int | None:
         """Number of rows of a text file by its lines; None where it is unknown."""
         return self.table.lines
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns of the source that others of its layout are computed from."""
+        return self.table.sources
 
     @property
     def checks(self) -> tuple[RowCheck, ...]:

@@ -392,7 +392,9 @@ def _with_columns(table: SourceTable, added: Mapping[str, str], checks: tuple[Ro
     own = [quote_name(name) for name in table.columns if name not in added]
     selected = ", ".join([*own, *(f"{expression} AS {name}" for name, expression in added.items())])
     columns = (*(name for name in table.columns if name not in added), *added)
-    return replace(table, scan=f"(SELECT {selected} FROM {table.scan})", columns=columns, checks=checks)
+    sources = tuple(name for name in table.columns if any(quote_name(name) in sql for sql in added.values()))
+    scan = f"(SELECT {selected} FROM {table.scan})"
+    return replace(table, scan=scan, columns=columns, checks=checks, sources=sources)
 
 
 LAYOUTS = (

@@ -69,6 +69,8 @@ class SourceTable:
     """Digest of the file."""
     checks: tuple[RowCheck, ...] = ()
     """Checks of its layout."""
+    sources: tuple[str, ...] = ()
+    """Columns of the source that others of its layout are computed from."""
     lines: int | None = None
     """Expected number of rows of a text file; None where its lines do not determine it."""
     plain: bool = True
