@@ -164,7 +164,9 @@ class ReleaseReader:
             columns[2].append(np.concatenate([row[used], blocks.beside_row[beside]]))
             columns[3].append(np.concatenate([share[used], model.beside_share[beside]]))
             columns[4].append(np.full(len(used) + len(beside), part))
-        return _Entries(*(np.concatenate(column) for column in columns))
+        (starts, ends), rows = (nodes * len(blocks.row) + len(side.level) for side in model.zones), len(model.rows[0])
+        origins, destinations, of_rows, shares, parts = (np.concatenate(column) for column in columns)
+        return _Entries(origins, destinations, of_rows, shares, parts, (rows, starts, ends))
 
     def _shares(self, areas: Areas, axis: int) -> Any:
         """Return the share of each node (of all combinations, then of zones inside a place) in each area, both ways.
@@ -209,13 +211,13 @@ class ReleaseReader:
 
         Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made.
         """
-        entries, start, end = self._entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
+        entries, start, end = self._entries, self._shares(origins, 0)[0], self._shares(destinations, 1)[1]
         first, count = end.indptr[pairs[1]].astype(np.int64), np.diff(end.indptr)[pairs[1]].astype(np.int64)
         batch = np.cumsum(count) // _PAIRS_AT_ONCE
         found = {}
-        for name in self.measures:
-            reached = start @ self._flow(entries, name)
-            reached.sort_indices()
+        for name, mass in self.measures.items():
+            # Made the other way round, and transposed: that sorts the columns of each row.
+            reached = (entries.flow(name, mass).T.tocsr() @ start).T.tocsr()
             values = np.zeros(len(batch))
             for number in range(int(batch[-1]) + 1 if len(batch) else 0):
                 some = np.flatnonzero(batch == number)
@@ -232,17 +234,9 @@ class ReleaseReader:
         weights[chosen.parts] = chosen.weights
         return self._entries if (weights == 1).all() else self._entries.times(weights[self._entries.part])
 
-    def _flow(self, entries: _Entries, measure: str) -> Any:
-        """Return the trips or the weight between nodes as a sparse matrix."""
-        from scipy.sparse import csr_array
-
-        nodes = int(self.tree.offsets[-1]) * len(self.model.blocks.row)
-        shape = nodes + len(self.model.zones[0].level), nodes + len(self.model.zones[1].level)
-        mass = self.measures[measure][entries.row] * entries.share
-        return csr_array((mass, (entries.origin, entries.destination)), shape=shape)
-
     def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
-        return {name: (start[1] @ (self._flow(entries, name) @ end[0])).tocsr() for name in self.measures}
+        flows = {name: entries.flow(name, mass) for name, mass in self.measures.items()}
+        return {name: (start[1] @ (flow @ end[0])).tocsr() for name, flow in flows.items()}
 
     def between(
         self, origins: Areas, destinations: Areas, *, where: Where = None, least: float = LEAST
@@ -333,13 +327,8 @@ class ReleaseReader:
 
     def _row_shares(self, entries: _Entries, start: Any, end: Any) -> tuple[Any, Any]:
         """Return the share of each row that starts in each area, and that ends there, both for what is counted."""
-        from scipy.sparse import csr_array
-
         rows = len(self.measures["trips"])
-        starts, ends = (
-            csr_array((entries.share, (entries.row, node)), shape=(rows, shares.shape[0])) @ shares
-            for node, shares in ((entries.origin, start[0]), (entries.destination, end[0]))
-        )
+        starts, ends = (of_rows @ shares[0] for of_rows, shares in zip(entries.of_rows, (start, end), strict=True))
         counted = np.round(np.bincount(entries.row, entries.share, rows), DIGITS)
         scale = np.divide(1.0, counted, out=np.zeros(rows), where=counted > 0)[:, None]
         return starts.tocsr(), ends.multiply(scale).tocsr()
@@ -378,7 +367,8 @@ class ReleaseReader:
 class _Entries:
     """Where the trips of which row are: nodes of both ends, by combination, and shares.
 
-    The nodes of one combination follow those of another; after all of them come the zones inside a place.
+    The nodes of one combination follow those of another; after all of them come the zones inside a place. `shape` has
+    the numbers of rows and of nodes of both axes.
     """
 
     origin: Ints
@@ -386,12 +376,34 @@ class _Entries:
     row: Ints
     share: Floats
     part: Ints
+    shape: tuple[int, int, int]
+    _flows: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def flow(self, name: str, mass: Floats) -> Any:
+        """Return a measure of the rows between nodes as a sparse matrix, which is made once."""
+        from scipy.sparse import csr_array
+
+        if name not in self._flows:
+            values = mass[self.row] * self.share
+            self._flows[name] = csr_array((values, (self.origin, self.destination)), shape=self.shape[1:])
+        return self._flows[name]
+
+    @cached_property
+    def of_rows(self) -> tuple[Any, Any]:
+        """The share of each row that starts in each node, and that ends there."""
+        from scipy.sparse import csr_array
+
+        rows, starts, ends = self.shape
+        return (
+            csr_array((self.share, (self.row, self.origin)), shape=(rows, starts)),
+            csr_array((self.share, (self.row, self.destination)), shape=(rows, ends)),
+        )
 
     def times(self, weight: Floats) -> _Entries:
         """Return a share of each entry."""
         kept = weight > 0
         share = self.share[kept] * weight[kept]
-        return _Entries(self.origin[kept], self.destination[kept], self.row[kept], share, self.part[kept])
+        return _Entries(self.origin[kept], self.destination[kept], self.row[kept], share, self.part[kept], self.shape)
 
     def total(self, trips: Floats) -> float:
         """Return the estimated trips of all places."""
