@@ -162,12 +162,12 @@ def test_sums_over_parts_equal_the_whole() -> None:
 
 @pytest.mark.parametrize("method", ["cascade", "mondrian"])
 def test_estimates_of_some_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    monkeypatch.setattr("odkanon.estimate.flow_estimates._PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr("odkanon.estimate.flow_estimates._NUMBERS_AT_ONCE", 2_000)
     reader = read_flows(as_saved(anonymize(town(1), Rule(trips=10), method=method)))
     points = reader.tree.points
     fine, coarse = (CellAreas.around(points.lat, points.lon, at) for at in (8, 7))
     random = np.random.default_rng(1)
-    pairs = random.integers(0, len(fine.ids), 300), random.integers(0, len(coarse.ids), 300)
+    pairs = np.sort(random.integers(0, len(fine.ids), 300)), random.integers(0, len(coarse.ids), 300)
     expected = reader.expected(fine, coarse)
     for name, found in reader.expected_of(fine, coarse, pairs).items():
         assert found.sum() > 0

@@ -32,7 +32,7 @@ LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
 """Decimals of numbers before they are rounded for people: further ones may differ between machines."""
-_PAIRS_AT_ONCE = 1 << 20
+_PAIRS_AT_ONCE, _NUMBERS_AT_ONCE = 1 << 20, 1 << 20
 _MOST_KEPT = 1 << 24
 """Numbers in the kept shares of areas, beyond which they are computed again."""
 
@@ -207,25 +207,29 @@ class ReleaseReader:
     def expected_of(
         self, origins: Areas, destinations: Areas, pairs: tuple[Ints | Codes, Ints | Codes]
     ) -> dict[str, Floats]:
-        """Return the expected trips and weight of some pairs of areas, without bounds.
+        """Return the expected trips and weight of some pairs of areas, sorted by origin, without bounds.
 
-        Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made.
+        Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made: what starts in a
+        few areas is laid out over all nodes, where each pair finds what ends in its destination.
         """
-        entries, start, end = self._entries, self._shares(origins, 0)[0], self._shares(destinations, 1)[1]
+        entries, start, end = self._entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
         first, count = end.indptr[pairs[1]].astype(np.int64), np.diff(end.indptr)[pairs[1]].astype(np.int64)
-        batch = np.cumsum(count) // _PAIRS_AT_ONCE
-        found = {}
-        for name, mass in self.measures.items():
-            # Made the other way round, and transposed: that sorts the columns of each row.
-            reached = (entries.flow(name, mass).T.tocsr() @ start).T.tocsr()
-            values = np.zeros(len(batch))
-            for number in range(int(batch[-1]) + 1 if len(batch) else 0):
-                some = np.flatnonzero(batch == number)
-                at = spans(first[some], first[some] + count[some])
-                pair = np.repeat(np.arange(len(some)), count[some])
-                part = np.asarray(reached[pairs[0][some][pair], end.indices[at]]).ravel() * end.data[at]
-                values[some] = np.bincount(pair, part, len(some))
-            found[name] = values
+        nodes, found = entries.shape[2], {name: np.zeros(len(first)) for name in self.measures}
+        reached = {name: start @ entries.flow(name, mass) for name, mass in self.measures.items()}
+        at_once, starts = max(_NUMBERS_AT_ONCE // nodes, 1), start.shape[0]
+        laid_out = np.zeros(at_once * nodes)
+        for origin in range(0, starts, at_once):
+            low, high = np.searchsorted(pairs[0], (origin, origin + at_once)).tolist()
+            at = spans(first[low:high], first[low:high] + count[low:high])
+            pair = np.repeat(np.arange(high - low), count[low:high])
+            wanted = (pairs[0][low:high].astype(np.int64) - origin)[pair] * nodes + end.indices[at]
+            for name, flow in reached.items():
+                some = slice(*flow.indptr[[origin, min(origin + at_once, starts)]].tolist())
+                length = np.diff(flow.indptr[origin : origin + at_once + 1])
+                row = np.repeat(np.arange(len(length)), length)
+                laid_out[place := row * nodes + flow.indices[some]] = flow.data[some]
+                found[name][low:high] = np.bincount(pair, laid_out[wanted] * end.data[at], high - low)
+                laid_out[place] = 0
         return found
 
     def _counted(self, chosen: SelectedRows) -> _Entries:
