@@ -16,7 +16,7 @@
       RefusedError               nothing may be published under the rule
       UnsafeReleaseError         a bug that would have published too much
 
-Every message names the problem and what to do about it. Sentences that recur are named constructors here; others are
+Every message states what is wrong and how to fix it. Sentences that recur are named constructors here; others are
 worded where they are raised.
 """
 

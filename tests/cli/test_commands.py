@@ -64,7 +64,7 @@ def test_demo(tmp_path: Path) -> None:
         done = odkanon("demo", "-o", tmp_path / "demo")
         assert done.returncode == 0, done
     text = output(done)
-    assert text.index("Privacy: ") < text.index("A trip is in one row at most")
+    assert text.index("Privacy: ") < text.index("A trip is in at most one row")
     assert text.endswith(f"in a browser: {tmp_path / 'demo' / 'cascade' / 'report.html'}")
     releases = {path.name: told(path) for path in (tmp_path / "demo").iterdir() if path.is_dir()}
     cascade = releases.pop("cascade")

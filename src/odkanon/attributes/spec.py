@@ -1,4 +1,4 @@
-"""What a user asks of attributes: one grammar and one description for ``--by`` axes, segments and the explorer.
+"""The grammar of attributes: one description for ``--by`` axes, segments and the explorer.
 
 ::
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     --disjoint  Releases without information on how they are related share no trips.
     --show NUMBER  Lines to print for each check.
     --force  Replace FILE even if it is not a report.
-    Lowest counts, in addition to the rule of each release:
+    Minimum counts, in addition to the rule of each release:
     --k  Of whatever the rule counts.
     --min-trips  Trips of a flow.
     --min-weight  Weight of a flow.

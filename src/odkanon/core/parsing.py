@@ -1,4 +1,4 @@
-"""Untrusted values, of which all errors are ValueErrors with a sentence; and numbers in messages."""
+"""Parsers of untrusted values, which raise nothing but ValueErrors with a readable message; and numbers in messages."""
 
 from __future__ import annotations
 

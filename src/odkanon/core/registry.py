@@ -1,4 +1,4 @@
-"""What other packages bring: things registered by name or entry point, and optional dependencies."""
+"""Registries that other packages extend, by name or by entry point; and optional dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from odkanon.errors import InvalidValueError, MissingExtraError, UnknownNameErro
 
 
 class Named(Protocol):
-    """Anything with a name to look it up by."""
+    """Anything that is looked up by its name."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -21,7 +21,7 @@ D = TypeVar("D")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Things of one kind by name: our own, those that were registered, and those that entry points declare.
+    """Entries by name: the built-in ones, those that were registered, and those that entry points declare.
 
     Another package declares its own in ``pyproject.toml`` and needs no import to be found::
 
@@ -50,7 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return thing
 
     def unregister(self, name: str) -> None:
-        """Remove what was registered under a name; our own stay."""
+        """Remove a registered entry; built-in ones stay."""
         if name not in self._builtin:
             self._own.pop(name, None)
 
@@ -76,7 +76,7 @@ class Registry(Mapping[str, T], Generic[T]):
     @overload
     def get(self, key: str, default: T | D, /) -> T | D: ...
     def get(self, key: str, default: object = None, /) -> object:
-        """Return what has a name, or the default."""
+        """Return the entry with a name, or the default."""
         try:
             return self[key]
         except UnknownNameError:

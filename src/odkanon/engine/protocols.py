@@ -60,7 +60,7 @@ class Residual(Protocol):
         ...
 
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> Residual:
-        """Return what is left once some groups are listed.
+        """Return the residual once some groups are listed.
 
         * ``taken``: the groups.
         * ``rows``: the number of the row that lists each of them.
@@ -88,7 +88,7 @@ class Workspace(Protocol):
         ...
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
-        """Return what Algorithm 1 of the paper leaves; see `odkanon.engine.memory.workspace`."""
+        """Return the pairs that Algorithm 1 of the paper keeps; see `odkanon.engine.memory.workspace`."""
         ...
 
     def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
@@ -96,7 +96,7 @@ class Workspace(Protocol):
         ...
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
-        """Return what is left as the residual of a cascade.
+        """Return the remaining pairs as the residual of a cascade.
 
         ``nodes`` is the number of leaves of each axis; ``contributors`` names the measures whose contributors count.
         """

@@ -1,4 +1,4 @@
-"""What an attack is, what it returns, and the timer that limits it."""
+"""The description of an attack, its result, and the timer that limits it."""
 
 from __future__ import annotations
 

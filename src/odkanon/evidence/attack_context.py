@@ -83,7 +83,7 @@ class AttackInputs:
 
 @dataclass(frozen=True, eq=False)
 class AttackContext:
-    """What an attack is given."""
+    """The context that an attack is given."""
 
     inputs: AttackInputs
     """The releases and the trips, shared by all attacks."""

@@ -51,7 +51,7 @@ from odkanon.release_format.recipe import public_digest, read_recipe
 from odkanon.release_format.targets import ReleaseTarget, check_files
 
 _IDENTITY = ("origin", "destination", *DISTINCT, "weight", "trips")
-"""What two records of the same trip have in common; times may have been corrected."""
+"""The columns in which two records of the same trip agree; times may have been corrected."""
 _TIMES = ("start_time", "end_time")
 _ADVICE = "give the trips that were added to the next release as part of its period (--late FILE writes them)"
 _LATER = (
@@ -62,7 +62,7 @@ _LATER = (
 
 @dataclass(frozen=True)
 class Correction:
-    """What became of the changes between two inputs."""
+    """The outcome of a correction: the changes between two inputs that were published."""
 
     release: Path | None
     """The new release; None if only the late trips were written."""
@@ -341,7 +341,7 @@ def _counts(connection: Connection) -> tuple[int, int, int, int, int]:
 
 
 def _write_rows(change: _Change, path: Path, condition: str) -> None:
-    """Write the rows of both inputs whose trips meet a condition, as they are in the files."""
+    """Write the rows of both inputs whose trips meet a condition, unchanged."""
     parts = []
     for now, spec in enumerate(change.specs):
         query = f"SELECT row FROM decided WHERE now = {bool(now)} AND {condition}"

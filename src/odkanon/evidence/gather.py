@@ -131,7 +131,7 @@ def gather_evidence(
 
 
 def k_choices(context: AttackContext, seconds: float) -> dict[str, Any]:
-    """Return what k = 5, 10 and 20 would mean for this input, beside the k of the release, or why that is not known.
+    """Return the effect of k = 5, 10 and 20 on this input, beside the k of the release, or why it is unknown.
 
     * ``seconds``: the time limit of each attack.
     """

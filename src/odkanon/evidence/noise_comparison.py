@@ -1,4 +1,4 @@
-"""How right a release is beside noise: the same trips under differential privacy at several epsilon, read the same way.
+"""The accuracy of a release beside that of noise: the same trips under differential privacy at several epsilon.
 
 Between a floor (a matrix that knows no flow, but all margins and distances exactly) and a ceiling (what the trips of
 half of the persons show of the other half). All of it compares with the trips, so none of it may be published.

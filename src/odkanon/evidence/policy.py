@@ -160,7 +160,7 @@ def read_policy(path: Path | str) -> Policy:
     try:
         content = parse_toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        advice = "`odkanon policy` prints an example"
+        advice = "`odkanon check --template` writes an example"
         raise UnreadableFileError.because(path, error, as_="a policy", advice=advice) from None
     for table, keys in content.items():
         _check_name(path, table, _KEYS, "table")

@@ -1,4 +1,4 @@
-"""The queue of a reviewer: the releases of a folder, each with its sheet, its verdict and what was decided.
+"""The queue of a reviewer: the releases of a folder, each with its sheet, verdict and decision.
 
 Sheet and decision are kept beside the recipe, as ``NAME.evidence.html``, ``NAME.evidence.json`` and
 ``NAME.decision.json``; they are for the office, not for publication.

@@ -47,7 +47,7 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """What may be published of one dimension."""
+    """The cells of one dimension that may be published."""
 
     suppressed: Bools
     """For each cell."""
@@ -70,7 +70,7 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
 def protect_partition(
     cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule, *, widths: Mapping[str, int] | None = None
 ) -> Partition:
-    """Return what to suppress of the cells of one dimension; see the top of this module for why it is enough.
+    """Return the cells of one dimension to suppress; the docstring of this module shows that they suffice.
 
     * ``cells``: ``origin`` is the row, ``destination`` the value; each occurs once.
     * ``closed``: cells in rows of which nothing may be published.

@@ -39,13 +39,13 @@ class Table(NamedTuple):
     """One measure of a table of rows by columns."""
 
     mass: Ints
-    """What each cell truly has, of shape (rows, columns)."""
+    """The true content of each cell, of shape (rows, columns)."""
     open: Bools
     """Which cells are not published; empty ones are not either, and nobody knows it."""
 
     @property
     def hidden(self) -> Ints:
-        """What the cells have that are not published."""
+        """The content of the unpublished cells."""
         return np.where(self.open, self.mass, 0)
 
 

@@ -78,7 +78,7 @@ class LinkedReleases:
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
-        """What to know before they are published, one text each."""
+        """The cautions about them, one text each."""
         from odkanon.pipeline import shorthands
 
         return tuple(shorthands.cautions_of(self))

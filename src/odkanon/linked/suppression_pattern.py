@@ -16,7 +16,7 @@ from odkanon.model.rule import Rule
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What may be published on a zoning."""
+    """The cells that may be published on a zoning."""
 
     whole: Bools
     """For each class, whether the whole publishes it."""
@@ -32,7 +32,7 @@ def count(flows: Flows, origin: Codes | Ints, destination: Codes | Ints) -> Flow
 
 
 def count_values(flows: Flows, dimension: Dimension) -> Flows:
-    """Return what is counted of each value of a dimension that occurs; its number is the destination."""
+    """Return the masses of each value of a dimension that occurs; its number is the destination."""
     return count(flows, np.zeros(len(flows), dtype=np.int32), dimension.value)
 
 
@@ -74,7 +74,7 @@ def make_plan(
     *,
     widths: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Return what may be published.
+    """Return the cells that may be published.
 
     * ``flows``: trips, or groups of them that are of the same value of each dimension.
     * ``klass``: for each flow, the number of its class; -1 outside every zone.

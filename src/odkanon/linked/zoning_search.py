@@ -23,7 +23,7 @@ from odkanon.model.release_spec import ReleaseSpec, satisfied_jointly
 from odkanon.model.rule import Rule
 
 STEPS_PER_DOUBLING = 4
-"""How finely the coarseness of the zoning is searched."""
+"""Resolution of the search for the coarseness of the zoning."""
 
 
 @dataclass(frozen=True, eq=False)

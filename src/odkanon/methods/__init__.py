@@ -1,4 +1,4 @@
-"""The methods: each one a function from a matrix and a rule to a release; `registry` lists and runs them."""
+"""The methods: functions from a matrix and a rule to a release. `method_registry` lists and runs them."""
 
 from odkanon.methods.method_registry import METHODS, Method, anonymize
 

@@ -1,4 +1,4 @@
-"""The trees that a method works on: with finer steps in between, up to a level, or of one height for both ends."""
+"""The trees that a method works on: with substeps, cut off at a level, or of the same height for both ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Steps = Literal["plain", "fine"]
 
 
 def with_steps(od: Matrix, steps: Steps) -> Matrix:
-    """Return the matrix over the tree with the steps that are asked for.
+    """Return the matrix over the tree with plain or fine steps.
 
     * ``steps``: ``plain``: a cell has seven children. ``fine``: two levels stand in between, unions of neighbouring
       children.
@@ -47,7 +47,7 @@ def reaching(od: Matrix, level: int) -> Matrix:
 
 
 def level_number(tree: Hierarchy, asked: str | int) -> int:
-    """Return which level of a tree is meant: a column of a lookup table, or an H3 resolution.
+    """Return the number of a level: a column of a lookup table, or an H3 resolution.
 
     Examples
     --------
@@ -74,7 +74,7 @@ Volume = Literal["trips", "weight"]
 
 
 def volume_measure(rule: Rule) -> Volume:
-    """Return what a flow is weighed by when a method compares zonings.
+    """Return the mass of each flow by which a method compares zonings.
 
     The rule's main measure where that adds up under merging (trips or weight), and trips for a rule on persons
     alone: persons of merged flows do not add up, so a mean over them would depend on how they are grouped.

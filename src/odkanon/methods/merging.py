@@ -1,4 +1,4 @@
-"""Sequences of merges that are known before the matrix is looked at, and the first step of one that is good enough.
+"""Sequences of merges that follow from the marginals alone, and a search for the first feasible step.
 
 A parent's mass is at least its child's, so the greedy order of an axis is its internal nodes sorted by (mass,
 finest first, id), and the choice of the axis needs only numbers of zones. Since thresholds are monotone, the first good
@@ -24,16 +24,16 @@ from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at
 from odkanon.zoning.zones import JointTree, join_trees
 
 _GALLOP = 4.0
-"""How many times more classes the next probe may have while none has failed."""
+"""Factor by which the number of classes may grow from probe to probe until one fails."""
 
 _STRIDE = 0.98
-"""How many of the classes that there can be are left, at most, at the next step that is looked at in turn."""
+"""The next step that is tried in turn has at most this share of the classes."""
 
 _PROBES = 50
-"""How many of them are enough to estimate a sufficient budget where none is feasible."""
+"""Number of such steps that suffice to estimate the necessary budget where none is feasible."""
 
 BALANCE = 0.03
-"""How far the ratio of origin to destination zones may drift before one axis is favoured."""
+"""Relative change of the ratio of origin to destination zones above which one axis is favoured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Path(ABC):
                 yield later, engine
 
     def least_below(self, rule: Rule, budget: Budget) -> int:
-        """Return about the least that any step leaves below a rule; whoever may suppress so much finds a step."""
+        """Return an estimate of the smallest mass that any step leaves below a rule: a sufficient budget."""
         engine, left = self.engine, []
         for step in self._grid[:: -(len(self._grid) // -_PROBES)].tolist():
             engine = engine.coarsen(*self.cuts(step))
@@ -112,7 +112,7 @@ class Path(ABC):
 
     @cached_property
     def _grid(self) -> Ints:
-        """The steps that are looked at in turn: the first, and each with clearly fewer classes than the one before."""
+        """The steps to try in turn: the first, and each with clearly fewer classes than the one before."""
         space, steps = self.class_space, [0]
         while space[-1] < space[steps[-1]]:
             fewer = int(np.searchsorted(-space, -space[steps[-1]] * _STRIDE))
@@ -179,7 +179,7 @@ class MergePath(Path):
 
 @dataclass(frozen=True, eq=False)
 class SquarePath(Path):
-    """The sequence of merges that keeps one zoning for both ends: each step merges one node of the joint tree.
+    """A sequence of merges with one zoning for both ends: each step merges one node of the joint tree.
 
     A node counts with what begins in it and what ends in it.
     """

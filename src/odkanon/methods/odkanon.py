@@ -90,7 +90,7 @@ def _merged(work: Workspace, spec: ReleaseSpec, allowance: int, whole: Summary) 
 
 
 def refusal(left: Totals | ODMatrix, rule: Rule) -> str:
-    """Return the reason why nothing can be published of the remaining trips."""
+    """Return the reason why none of the remaining trips can be published."""
     return (
         f"even with all {left.trips:,} remaining trips in one class, {rule} cannot be met within the budget; "
         "lower the thresholds, raise the budget, or bring more data"

@@ -93,7 +93,7 @@ class Levels:
     good: Bools
     """Which of them meet the rule."""
     measure: Volume
-    """What a class is counted in."""
+    """The measure in which classes are weighed."""
 
     @property
     def c_dm(self) -> int:

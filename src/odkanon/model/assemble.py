@@ -1,4 +1,4 @@
-"""From a zoning to a release: flows are merged, classes that meet the rule are kept, and nothing is lost."""
+"""From a zoning to a release: merge flows, publish the classes that meet the rule, and account for the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def assemble(
     candidate: Bools | None = None,
     structure: Structure = Structure.PARTITION,
 ) -> Release:
-    """Return the release that a zoning makes of a matrix: classes that meet the rule, and nothing else.
+    """Return the release of a matrix on a zoning: the classes that meet the rule.
 
     * ``origins``, ``destinations``: the zones.
     * ``origin_zone``, ``destination_zone``: for each OD pair, the numbers of its zones; -1 where it lies in none.
@@ -79,7 +79,7 @@ def assemble(
 
 
 def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int) -> str:
-    """Return the message that a rule with constraints beyond thresholds does not fit its budget."""
+    """Return the message for constraints beyond thresholds that exceed the budget."""
     share = ceil(Fraction(spent, budget.mass(whole)) * 1000) / 1000
     enough = f"it takes a budget of about {share:g}" if share < 1 else "no budget would do"
     return (

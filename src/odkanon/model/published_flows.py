@@ -1,4 +1,4 @@
-"""Published classes, how they are made of merged flows, and which class each OD pair of the input went to."""
+"""Published classes, their construction from merged flows, and the class of each OD pair of the input."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def used_zones(zones: Zones, occurring: Codes | Ints) -> tuple[Zones, Codes]:
 
 @dataclass(frozen=True, eq=False)
 class Assignment(Frozen):
-    """Where each pair of a matrix in memory went."""
+    """The class of each pair of a matrix in memory."""
 
     od: ODMatrix
     """The input."""

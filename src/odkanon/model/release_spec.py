@@ -1,4 +1,4 @@
-"""What is asked of a release: its rule, method, structure, and how much of the input may be suppressed.
+"""The specification of a release: its rule, method, structure, and the share of the input that may be suppressed.
 
 Complementary suppression of the residual: whoever knows how many trips there are in all, and adds up what is published,
 knows the total of what is not. That group is empty, or meets the rule like any other; if it does neither, the smallest
@@ -52,7 +52,7 @@ class Budget:
             raise InvalidValueError.expected("budget_of", " or ".join(get_args(BudgetOf)), self.of)
 
     def allowance(self, flows: Spendable) -> int:
-        """Return how many rows or trips of these flows may go."""
+        """Return the number of rows or trips of these flows that may be suppressed."""
         return floor(self.mass(flows) * Fraction(str(self.share)))
 
     def mass(self, flows: Spendable, which: Bools | None = None) -> int:
@@ -66,7 +66,7 @@ class Budget:
         return cost_column(self.of)
 
     def cost(self, flows: Spendable) -> Any:
-        """Return what each of these flows takes of the budget where it is suppressed."""
+        """Return the cost of suppressing each of these flows, in the unit of the budget."""
         return getattr(flows, self.column)
 
 
@@ -82,19 +82,19 @@ TOO_FEW_SUPPRESSED = (
 
 
 def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
-    """Return whether some flows are none at all, or meet a rule as one group."""
+    """Return whether flows are empty in total, or meet a rule as one group."""
     nowhere = np.zeros(int(np.count_nonzero(which)), dtype=np.int32)
     merged, _ = flows.only(rule.required_measures).take(which).merge(nowhere, nowhere)
     return bool(rule.satisfied(merged).all())
 
 
 def smallest_class(classes: Counted, rule: Rule) -> int:
-    """Return the number of the class with least of what the rule counts first; of equal ones, the first."""
+    """Return the number of the smallest class in the main measure of the rule; of equal ones, the first."""
     return int(np.argmin(exact_masses(classes, rule.main_measure)))
 
 
 class Structure(StrEnum):
-    """How the classes of a release lie to each other.
+    """How the classes of a release are related to each other.
 
     ``partition``: the zones of each axis are disjoint and the same for all partners. ``overlapping``: classes are
     disjoint, but the zones of one axis may overlap, because they depend on the other end. ``nested``: classes may lie

@@ -1,4 +1,4 @@
-"""What a person should know before publishing, though nothing is wrong: the terminal prints it, Python warns."""
+"""Cautions about a valid release: the terminal prints them, and Python issues them as warnings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from odkanon.read.tables.column_names import probable_columns
 from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
 
 MANY_PAIRS = 1_000_000
-"""Up to how many OD pairs a cascade is fast enough to be tried beside another method."""
+"""The number of OD pairs up to which a cascade is fast enough to be tried beside another method."""
 FEW_PAIRS = 300_000
-"""Up to how many OD pairs a release is made a second time to measure what a stricter rule costs."""
+"""The number of OD pairs up to which a release is made again to measure the cost of a stricter rule."""
 FEW_COUNTED = 0.7
 """A smaller share of the trips that count with noise is a caution."""
 MUCH_EPSILON = 10.0
@@ -32,7 +32,7 @@ MUCH_FINER, MUCH_MORE = 0.7, 0.05
 
 
 def cautions(result: Release | LinkedReleases) -> list[str]:
-    """Return what a person should know before publishing a release, one sentence or two each."""
+    """Return the cautions about a release, each in one or two sentences."""
     if isinstance(result, LinkedReleases):
         texts = [
             *_lost_rows(result.whole),
@@ -80,7 +80,7 @@ def _lost_rows(release: Release) -> list[str]:
 
 
 def _unused_columns(release: Release) -> list[str]:
-    """Columns that look like a weight or an id of persons, where the input has none of those."""
+    """Return cautions about columns that look like weights or person ids, where none was recognised."""
     return [
         f"column {column!r} looks like the {ours} of a trip and is not used; if it is, name it "
         f"(--column {ours}={column})."
@@ -89,7 +89,7 @@ def _unused_columns(release: Release) -> list[str]:
 
 
 def _of_noise(release: Release) -> list[str]:
-    """Weak promises, and releases of the same people of which nobody keeps count."""
+    """Return cautions about weak promises of noise, and about noisy releases without a ledger."""
     texts, epsilon, spent = [], release.parameters["epsilon"], release.parameters.get("spent")
     if epsilon > MUCH_EPSILON:
         texts.append(
@@ -117,7 +117,7 @@ def _of_noise(release: Release) -> list[str]:
 
 
 def _few(release: Release) -> list[str]:
-    """Flows of few persons or households, where the rule does not count them, and the price of counting them."""
+    """Return cautions about flows of few contributors that the rule does not count, and the price of counting them."""
     found = steward_privacy(release)
     counting = ", counting each trip in its finest row" if release.is_nested else ""
     known, required = release.input.measures, release.rule.measures
@@ -139,7 +139,7 @@ def _few(release: Release) -> list[str]:
 
 
 def _price(release: Release, measure: str) -> str:
-    """Return how to protect contributors as well, with what that would cost where it can be measured in little time."""
+    """Return how to protect contributors as well, with the cost where it can be measured quickly."""
     who, matrix, method = DISTINCT[measure].target, release.matrix, METHODS.get(release.method)
     advice = f"Protect {who} as well to rule that out"
     if (
@@ -166,7 +166,7 @@ def _price(release: Release, measure: str) -> str:
 
 
 def _few_in_segments(linked: LinkedReleases) -> list[str]:
-    """Flows of few contributors in the tables of segments, where the rule does not count them."""
+    """Return cautions about flows of few contributors in the tables of segments, where the rule does not count them."""
     parts = [part.release for part in linked.parts if part.release is not None]
     found = [privacy(part) for part in parts]
     flows, texts = sum(len(part.classes) for part in parts), []
@@ -188,7 +188,7 @@ def _protects_nobody(release: Release) -> bool:
 
 
 def _weak_rule(release: Release) -> list[str]:
-    """Rules that protect nobody, or that let flows of few trips through."""
+    """Return cautions about rules that protect nobody or allow flows of few trips."""
     if _protects_nobody(release):
         return ["k = 1 protects nobody: a flow may consist of a single trip."]
     if release.rule.thresholds.keys() != {"weight"}:
@@ -204,7 +204,7 @@ def _weak_rule(release: Release) -> list[str]:
 
 
 def _residual(release: Release) -> list[str]:
-    """Trips that a cascade suppresses without being asked to, and a budget that discloses groups."""
+    """Return cautions about trips that a cascade cannot list, and about a budget that discloses groups."""
     parameters = release.parameters
     if parameters.get("implications") == "allowed":
         return [
@@ -228,7 +228,7 @@ def _residual(release: Release) -> list[str]:
 
 
 def _open_period(release: Release) -> list[str]:
-    """Days of a cube that come from its trips, because no period is given."""
+    """Return a caution about days of a cube that are taken from its trips, because no period is given."""
     given = release.input.source.reading
     matrix = release.matrix
     dated = matrix is not None and any(axis.name == "date" for axis in matrix.axes)
@@ -249,7 +249,7 @@ def _over_budget(linked: LinkedReleases) -> list[str]:
 
 
 def _uneven_suppression(linked: LinkedReleases) -> list[str]:
-    """Tables that suppress more than all of a dimension together, which is what the budget limits."""
+    """Return cautions about segments that suppress more than the budget of all tables of their dimension."""
     texts = []
     for name, share in linked.suppressed.items():
         shares = {
@@ -273,7 +273,7 @@ def suppressed_share(release: Release) -> float:
 
 
 def cascade_hint(release: Release) -> str | None:
-    """Return what a cascade would gain, where that is much; for the steward only, as it compares with the data."""
+    """Return the gain of a cascade, where it is large; for the steward only, as it compares with the data."""
     method, matrix = METHODS.get(release.method), release.matrix
     if method is None or method.nested or matrix is None or matrix.axes or release.refusal:
         return None

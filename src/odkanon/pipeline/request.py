@@ -1,4 +1,4 @@
-"""What a release is asked to be, as frozen values that are handed on whole."""
+"""The request for a release, as frozen values."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Request:
             )
 
     def _implied_method(self) -> str:
-        """Return the method for what is asked: one zoning for all flows where only that can have it."""
+        """Return the method that the options imply: ODkAnon if they need one zoning for all flows, else a cascade."""
         if "epsilon" in self.parameters:
             return NOISE_METHOD
         if self.by or self.place is not None:

@@ -1,4 +1,4 @@
-"""What the methods of `odkanon.Release` do, and its HTML in notebooks: the one place where the model reaches up."""
+"""Implementations behind the methods of `odkanon.Release`, and its HTML in notebooks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def view(release: Release, where: str | None) -> CubeView:
 
 
 def cautions_of(release: Release | LinkedReleases) -> list[str]:
-    """Return what to know before a release is published."""
+    """Return the cautions about a release."""
     from odkanon.pipeline.cautions import cautions
 
     return cautions(release)

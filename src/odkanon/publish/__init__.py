@@ -1,1 +1,1 @@
-"""What is written for others: release folders, pages, exports."""
+"""Release folders, pages and exports."""

@@ -1,1 +1,1 @@
-"""What a release keeps, how it protects, and what could be reached at best."""
+"""The quality of a release: utility, accuracy, privacy, and lower bounds for any release."""

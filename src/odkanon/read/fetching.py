@@ -159,7 +159,7 @@ class FetchedRows:
     table: SourceTable
     """Their table."""
     rows: RowSql
-    """How they are checked and counted."""
+    """Their checks and counts."""
     names: Mapping[str, str]
     """The fetched column of each SQL expression."""
     data: pa.Table

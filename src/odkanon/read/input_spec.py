@@ -1,4 +1,4 @@
-"""What to read and how: one description of an input for every command and every engine."""
+"""The description of an input and how to read it, the same for every command and every engine."""
 
 from __future__ import annotations
 

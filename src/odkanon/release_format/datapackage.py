@@ -56,7 +56,7 @@ AT_CAP_MEANING = (
 HIDDEN_WEIGHT = (
     "of a row at its cap, and of the next row above one, the mean weight of a trip in the other rows times its trips"
 )
-"""What stands in place of a weight that would disclose how many trips are listed elsewhere."""
+"""The published weight where the true one would disclose how many trips are listed elsewhere."""
 _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
     "trips": (
         "integer",
@@ -68,13 +68,13 @@ _NESTED_COLUMNS: dict[str, tuple[str, str]] = {
     ),
     AT_CAP: ("boolean", AT_CAP_MEANING[0].upper() + AT_CAP_MEANING[1:]),
 }
-"""What columns mean where rows lie in each other."""
+"""The meaning of columns where rows nest."""
 STANDARD_ERROR_MEANING = "standard error of the estimated trips: of the noise, of chance and of the model together"
 _NOISY_COLUMNS: dict[str, tuple[str, str]] = {
     "trips": ("integer", "Estimated trips that are not between the zones of a finer row; unit: trip"),
     STANDARD_ERROR: ("number", STANDARD_ERROR_MEANING[0].upper() + STANDARD_ERROR_MEANING[1:]),
 }
-"""What columns mean where noise was added."""
+"""The meaning of columns where noise was added."""
 
 MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
     "origin": ("string", "Place where the trips start"),
@@ -87,7 +87,7 @@ MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
     "sure": ("number", "Share of the estimate that is sure: low divided by estimate"),
     "weight": ("number", "Estimated sum of the weights of these trips"),
 }
-"""What the columns of the matrix mean."""
+"""The meaning of the columns of the matrix."""
 _UNTITLED = "Origin-destination matrix: "
 
 _ATTRIBUTE = ("string", "What kind of trips; any where that was given up")

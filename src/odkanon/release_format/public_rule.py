@@ -141,8 +141,8 @@ def short_promise(release: Release) -> str:
         return full
     stated = statement(publishable_rule(release))
     return release.subject.words(
-        f"{stated} A trip is in one row at most; a row lists exactly or, with at_cap, at least so many. Readers who "
-        "do not know the total cannot show that a pair of zones holds other trips than its rows list."
+        f"{stated} A trip is in at most one row. The number of a row is exact or, where at_cap is true, a minimum. A "
+        "reader who does not know the total cannot show that a pair of zones holds trips other than those of its rows."
     )
 
 

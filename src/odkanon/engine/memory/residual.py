@@ -14,14 +14,14 @@ from odkanon.model.flows import Contributions, Flows, Totals
 
 @dataclass(frozen=True, eq=False)
 class MemoryResidual:
-    """What is left, in memory."""
+    """The residual, in memory."""
 
     nodes: tuple[int, ...]
     """For each axis, the number of nodes."""
     groups: NodeFlows
     """Sorted by their codes; without contributors."""
     contributions: Mapping[str, Contributions]
-    """Who contributes to which group, and with how many trips, for each measure that counts contributors."""
+    """For each measure that counts contributors, their trips by group."""
     pair: Codes
     group: Codes
     """The OD pairs that lie in no row yet, and the group of each."""
@@ -70,7 +70,7 @@ class MemoryResidual:
         return replace(self.groups, contributors=contributors).take(np.flatnonzero(self.groups.trips >= trips))
 
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> MemoryResidual:
-        """Return what is left once some groups are listed."""
+        """Return the residual once some groups are listed."""
         groups = self.groups
         keys, wanted = codes_to_keys(self.nodes, groups.codes, taken.codes)
         at = np.searchsorted(keys, wanted)

@@ -86,7 +86,7 @@ class MemoryWorkspace:
     od: ODMatrix
     """The whole matrix."""
     left: ODMatrix
-    """What is left after suppression."""
+    """The pairs that remain after suppression."""
     candidate: Bools
     """For each pair of ``od``, whether it is left."""
 
@@ -105,7 +105,7 @@ class MemoryWorkspace:
         return MemoryEngine.from_matrix(self.left, measures)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> MemoryWorkspace:
-        """Return what Algorithm 1 leaves."""
+        """Return the pairs that Algorithm 1 keeps."""
         early = presuppressed_pairs(self.od, rule, levels=levels, budget=budget)
         return MemoryWorkspace(self.od, self.od.take(~early) if early.any() else self.od, ~early)
 
@@ -114,7 +114,7 @@ class MemoryWorkspace:
         return release_of_cuts(self.od, spec, *cuts, self.candidate)
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> MemoryResidual:
-        """Return what is left as the residual of a cascade."""
+        """Return the remaining pairs as the residual of a cascade."""
         return MemoryResidual.from_flows(self.left.flows, nodes, contributors)
 
     def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:

@@ -1,4 +1,4 @@
-"""What the SQL engine needs of a database, and tables in it that are dropped with their last user."""
+"""The interface of the SQL engine to a database, and tables that are dropped with their last user."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Subquery:
 
 
 Relation = StoredTable | Subquery
-"""What can stand after FROM."""
+"""A table, view or subquery, as it stands after FROM."""
 
 
 def new_table_name() -> str:

@@ -74,7 +74,7 @@ class DegreeConverter:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the ends of trips lie."""
+    """The places of the ends of trips."""
 
     finder: PlaceFinder
     """Finds the cells or polygons."""

@@ -23,7 +23,7 @@ from odkanon.read.person_ids import contributor_numbers
 
 @dataclass(frozen=True, eq=False)
 class SqlResidual:
-    """What is left, in a database."""
+    """The residual, in a database."""
 
     backend: Backend
     nodes: tuple[int, ...]
@@ -80,7 +80,7 @@ class SqlResidual:
         )
 
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> SqlResidual:
-        """Return what is left once some groups are listed."""
+        """Return the residual once some groups are listed."""
         if len(rows) == 0:
             return self
         gone = upload_columns(self.backend, **dict(zip(self.axes, taken.codes, strict=True)))

@@ -122,7 +122,7 @@ class TableInput:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How the rows of a table are checked and counted, once its totals are known."""
+    """The checks and counts of the rows of a table, once its totals are known."""
 
     reasons: tuple[str, ...]
     """The reasons to reject rows, numbered from 1."""
@@ -132,7 +132,7 @@ class RowPlan:
     contributors: tuple[str, ...]
     """The measures among these that count contributors."""
     copies: RowSql
-    """What makes two rows equal, and the condition under which they are duplicates."""
+    """The columns in which duplicates agree, and the condition under which equal rows are duplicates."""
     count: int
     """Number of rows."""
     scale: int

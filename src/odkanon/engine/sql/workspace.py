@@ -34,9 +34,9 @@ class SqlWorkspace:
     od: SqlMatrix
     """The whole matrix."""
     left: SqlMatrix
-    """What is left after suppression; its summary is still that of the whole."""
+    """The pairs that remain after suppression; the summary is still that of the whole."""
     early: Totals
-    """What was suppressed before generalisation."""
+    """The totals suppressed before generalisation."""
 
     @classmethod
     def from_matrix(cls, od: SqlMatrix) -> SqlWorkspace:
@@ -58,7 +58,7 @@ class SqlWorkspace:
         return MemoryEngine(stored, flows, *leaves)
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> SqlWorkspace:
-        """Return what Algorithm 1 leaves."""
+        """Return the pairs that Algorithm 1 keeps."""
         engine = self.od.engine(rule.measures)
         allowance = budget.allowance(self.od.summary)
         early = presuppressed_pairs(engine, rule, levels=levels, budget=budget, allowance=allowance)
@@ -160,7 +160,7 @@ class SqlWorkspace:
         return replace(merged, contributor_counts=counts)
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
-        """Return what is left as the residual of a cascade."""
+        """Return the remaining pairs as the residual of a cascade."""
         residual, whole = self.left.residual_trips(contributors), self.od.summary
         small = residual.is_small(whole.pairs, len(residual.contributions) * whole.trips)
         return residual.pairs_in_memory(self.left.pairs_in_memory) if small else residual

@@ -31,7 +31,7 @@ PRECISION = 1e-12
 
 @dataclass(frozen=True)
 class Masses:
-    """How volumes are counted: in trips of mean weight, so that one target fits trips and weights."""
+    """The unit of volumes: trips of mean weight, so that one target fits trips and weights."""
 
     measure: Volume
     """What is counted."""
@@ -68,11 +68,11 @@ class DestinationLevel:
     good: Bools
     """Whether each meets the rule."""
     volume: Floats
-    """What each publishes: its mass if it meets the rule, else 0."""
+    """The published mass of each: its mass if it meets the rule, else 0."""
     spread: Floats
-    """What publishing it costs: ``volume * (|o| + |node|)``."""
+    """The cost of publishing it: ``volume * (|o| + |node|)``."""
     lost: Floats
-    """What not publishing it takes from the budget; 0 where it meets the rule."""
+    """The cost of suppressing it, in the unit of the budget; 0 where it meets the rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Choice:
     """Cuts that are cheapest at some multiplier."""
 
     delta: float
-    """The multiplier: what suppressing one more unit of the budget is worth."""
+    """The multiplier: the price of one more unit of the budget."""
     spread: float
     lost: float
     """``sum mass * (|o| + |d|)`` of what is published, and what is suppressed in the unit of the budget."""
@@ -91,7 +91,7 @@ class Choice:
     share at most."""
 
     def priced(self, delta: float) -> float:
-        """Return what these cuts cost at a multiplier, ``spread + delta * lost``."""
+        """Return the cost of these cuts at a multiplier, ``spread + delta * lost``."""
         return self.spread + delta * self.lost
 
 

@@ -173,7 +173,7 @@ def _error(mass: Floats, target: float) -> Floats:
 
 
 def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allowance: int) -> tuple[Cut, int]:
-    """Merge origin zones that no destination cut can save, until they fit the budget.
+    """Merge origin zones that fail the rule under every destination cut, until they fit the budget.
 
     An origin zone whose trips do not meet the rule even with all destinations in one zone is lost. While such
     zones hold more than the allowance, each of them goes up to its parent, and its siblings with it.
@@ -197,7 +197,7 @@ def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allow
 
 
 def _lifted(tree: Hierarchy, cut: Cut, zones: Codes) -> Cut:
-    """Return the cut in which some zones have become their parents, and nothing below those is left."""
+    """Return the cut in which some zones are replaced by their parents."""
     level_of_leaf = cut.level[cut.zone_of_leaf]
     for level in np.unique(cut.level[zones]).tolist():
         if level == tree.top:

@@ -1,4 +1,4 @@
-"""How much the parts of a node can hold, given the rows listed below it; the bound on what it may list.
+"""Caps of nodes: the most that their parts can pass up, given the rows below them, and so the most that they may list.
 
 For a node v of the ladder's tree, cap(v, X) is the most trips that v can pass up in a world with the same rows in
 which the box X has no trip outside its rows. X is nothing, or one of the largest proper boxes of v: one step down on
@@ -29,7 +29,7 @@ class Steps:
     place: Ints
     """The column of the part's kind among those of the node."""
     value: Ints
-    """How much the node can pass up, or its parts can hold, while the box is empty."""
+    """The most that the node can pass up, or its parts can hold, while the box is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,14 @@ class Caps:
     nothing: Ints
     """With no box empty."""
     most: Ints
-    """The same, with what spare parts can hold as well: not to be counted on, but it may be there."""
+    """The same, including spare parts, which may hold trips but must not be relied on."""
     untouched: list[Ints]
     """For each axis, node (row) and kind of its parts (column), with a box empty that has no row in it."""
     touched: list[Steps]
     """For each axis, with a box empty that has rows in it."""
 
     def without(self, which: Bools) -> Caps:
-        """Return the values without those of some nodes, as if they held nothing that can be counted on."""
+        """Return the values with those of some nodes set to zero, as nothing there can be relied on."""
         keep = (~which).astype(np.int64)
         return Caps(
             self.nothing * keep,
@@ -90,7 +90,7 @@ def nothing_below(ladder: Ladder) -> Below:
 
 
 def cut(sums: Caps, bound: Ints, k: int, count: Ints, carries: bool) -> Caps:
-    """Return what nodes can pass up of what their parts can hold.
+    """Return the most that nodes can pass up, given the most that their parts can hold.
 
     * ``sums``: what the parts can hold.
     * ``bound``: the most that each node may list.
@@ -109,7 +109,7 @@ def cut(sums: Caps, bound: Ints, k: int, count: Ints, carries: bool) -> Caps:
 
 
 class Untouched:
-    """The values of nodes without rows, by the kinds of their axes; worked out once for each combination of kinds."""
+    """The values of nodes without rows, by the subtree types of their axes; computed once for each combination."""
 
     def __init__(self, ladder: Ladder, k: int) -> None:
         self.ladder, self.k = ladder, k
@@ -136,7 +136,7 @@ class Untouched:
 
 
 def hold(ladder: Ladder, rung: int, attributes: list[Ints], below: Below, plain: Untouched) -> tuple[Caps, Ints]:
-    """Return what the parts of nodes can hold, and the bound on what each may list.
+    """Return the most that the parts of nodes can hold, and the most that each node may list.
 
     * ``rung``: the rung of the nodes, above the leaves.
     * ``attributes``: for each axis, the kinds of the nodes.
@@ -180,7 +180,7 @@ def _place(child: Ints, count: Ints, parent: Ints, kind: Ints) -> Ints:
 
 
 def _sum_untouched(left: Ints, plain: Ints, below: Below, axis: int) -> Ints:
-    """Add up, over all children, what they pass while an untouched part of an axis is empty."""
+    """Sum, over all children, the most that they pass up while a part of an axis without rows is empty."""
     total: Ints = np.einsum("nw,nwx->nx", left, plain)
     if len(below.parent):
         np.add.at(total, below.parent, below.caps.untouched[axis])
@@ -188,7 +188,7 @@ def _sum_untouched(left: Ints, plain: Ints, below: Below, axis: int) -> Ints:
 
 
 def _sum_touched(spread: Ints, below: Below, axis: int) -> Steps:
-    """Add up the same for a part with rows: as if it were untouched, corrected for the children with rows in it."""
+    """Sum the same for a part with rows: as for one without rows, corrected for the children with rows in it."""
     steps = below.caps.touched[axis]
     if len(steps.node) == 0:
         return steps
@@ -204,7 +204,7 @@ def _sum_touched(spread: Ints, below: Below, axis: int) -> Steps:
 def _step_sums(
     level: Level, attributes: Ints, total: Ints, generic: Ints, spread: Ints, steps: Steps, below: Below, place: Ints
 ) -> tuple[Ints, Steps]:
-    """Return what is held while one child is empty; where there is a single child, while a part of that is."""
+    """Return the most that is held while one child is empty, or, of a single child, while a part of it is."""
     single = level.single[attributes]
     own = np.zeros((len(attributes), level.step.shape[1]), dtype=np.int64)
     own[:, : generic.shape[1]] = total[:, np.newaxis] - generic
@@ -226,7 +226,7 @@ def _step_sums(
 
 
 def least_with_empty_box(ladder: Ladder, rung: int, attributes: list[Ints], sums: Caps) -> Ints:
-    """Return the least that each node or its parts hold while any one of its largest proper boxes is empty."""
+    """Return the minimum, over the largest proper boxes of each node, of what it can hold while that box is empty."""
     least = np.full(len(sums.nothing), _FREE)
     for axis, (values, steps) in enumerate(zip(sums.untouched, sums.touched, strict=True)):
         left = ladder.level(rung, axis).step_count[attributes[axis]].copy()

@@ -1,4 +1,4 @@
-"""The rows that a cascade lists: which lies in which, what of it is its own, and what weight it shows."""
+"""The rows that a cascade lists: their nesting, the pairs that belong to each, and their published weights."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Rows:
 
     @cached_property
     def hides_weight(self) -> Bools:
-        """For each row, whether its weight must not be published.
+        """For each row, whether its own weight must not be published.
 
         A row at its cap has the share of its group's weight that its trips are of the group's, whose digits would
         disclose how many trips there were; and the next row above it may have taken in what was above the cap.

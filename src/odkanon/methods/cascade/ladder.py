@@ -1,4 +1,4 @@
-"""The ladder of a cascade: level vectors from the leaves to the roots, each a step of one axis above the last."""
+"""The ladder of a cascade: level vectors from the leaves to the roots, each a step coarser on one axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Side:
     tree: Hierarchy
     """The tree over the observed leaves, up to the public root."""
     levels: tuple[Level, ...]
-    """What is public of each level."""
+    """The public subtree types of each level."""
 
     @property
     def top(self) -> int:
@@ -35,7 +35,7 @@ class Side:
         return self.tree.codes[level][self.tree.starts[level - 1]].astype(np.int64)
 
     def nodes(self, level: int) -> int:
-        """Return how many nodes of a level are observed."""
+        """Return the number of observed nodes of a level."""
         return len(self.tree.ids[level])
 
     def sizes(self, level: int) -> Ints:
@@ -47,7 +47,7 @@ _sides: WeakKeyDictionary[Hierarchy, tuple[Hierarchy | None, tuple[Level, ...]]]
 
 
 def side_of(tree: Hierarchy) -> Side:
-    """Return the axis of a hierarchy; found out once, since it is the same for every rule."""
+    """Return the axis of a hierarchy; cached, since it is the same for every rule."""
     if tree not in _sides:
         tall = tree.to_public_root()
         # What is kept must not hold on to its own key.
@@ -84,7 +84,7 @@ class Ladder:
         return self.levels[-1] == tuple(side.top for side in self.sides)
 
     def level(self, rung: int, axis: int) -> Level:
-        """Return what is public of an axis at a rung."""
+        """Return the public subtree types of an axis at a rung."""
         return self.sides[axis].levels[self.levels[rung][axis]]
 
 
@@ -113,11 +113,11 @@ class Order:
     steps: tuple[int, ...]
     """For each rung above the leaves, the axis that it coarsens: origins, destinations, then attributes."""
     text: str
-    """The same as it can be asked for."""
+    """The same order as a text for `drop_order`."""
 
 
 def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy], tops: Sequence[int]) -> Order:
-    """Return in which order detail is given up.
+    """Return the order in which detail is dropped.
 
     * ``asked``: names of attributes and ``place``, separated by commas, the first to go first. ``place:7`` coarsens
       places up to H3 resolution 7 (of a lookup table: level 7) and ``hour:1`` an attribute by so many levels; without a

@@ -155,7 +155,7 @@ def _released_without_some(
 
 
 def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
-    """Return whose trips are left out together: those of the contributors that the rule counts, or of persons."""
+    """Return the contributors whose trips are left out together: those that the rule counts, or persons."""
     counted = [name for name in rule.measures if name in DISTINCT]
     if len(counted) > 1:
         raise InputError("nobody can be left out where persons and households both count; protect one of them")
@@ -193,17 +193,17 @@ def without_rare_values(od: Matrix, terms: PublicationRule) -> Matrix:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a cascade would give."""
+    """The outcome of a cascade, without the release."""
 
     trips: int
-    """How many trips it lists."""
+    """The number of trips it lists."""
     g: float | None
     """Its mean generalisation error where it leaves out as much as a budget allows; None where there is none, or where
     nothing would be left."""
 
 
 def forecast(od: ODMatrix, rule: Rule, budget: Budget | None) -> Forecast:
-    """Return what a cascade of a matrix would give, in a part of the time: no release is made, nor any pair placed."""
+    """Return the outcome of a cascade in a fraction of the time: no release is made, and no pair is assigned."""
     ladder = ladder_of((od.origins, od.destinations), None)
     flows = od.flows.only(rule.required_measures | {BY_CONTRIBUTOR})
     nodes, terms = [side.nodes(0) for side in ladder.sides], PublicationRule(rule, least_trips(rule, safe=True))
@@ -241,12 +241,12 @@ def _released(
 
 
 def counts_contributors_or_trips(rule: Rule) -> bool:
-    """Return whether a rule by itself implies the least trips of a row; for a weight alone, the data would."""
+    """Return whether a rule by itself implies a minimum of trips per row; for a weight alone, only the data would."""
     return not rule.k_from_data or len(rule.measures) > 1
 
 
 def least_trips(rule: Rule, *, safe: bool) -> int:
-    """Return the trips that a row must have in any case.
+    """Return the minimum of trips of a row, whatever else the rule counts.
 
     Caps count trips, so a safe cascade needs a threshold on trips that no smaller group can meet: the largest of those
     on trips and on contributors, and for k mean weights its k. A heavy trip alone could meet a threshold on weight, and
@@ -267,7 +267,7 @@ def least_trips(rule: Rule, *, safe: bool) -> int:
 def settled(
     falls: Callable[[PublicationRule], RollUp], terms: PublicationRule, whole: Summary, *, safe: bool = True
 ) -> RollUp:
-    """Return a fall of which every row has k times the mean weight of what is listed, where a rule asks for k of them.
+    """Return a roll-up in which every row has k times the mean weight of the listed trips, if the rule requires it.
 
     The mean weight of all trips may be less than that. A row between the two would disclose that trips are missing, and
     that they are light: without them it would not be listed.
@@ -309,7 +309,7 @@ def _last(tree: Hierarchy, coarsest: int | None) -> int:
 
 
 def within_budget(rolled_up: RollUp, budget: Budget, allowance: int) -> Bools:
-    """Return which rows are left when the coarsest go, as many as the budget allows; none if it does not suffice."""
+    """Return the rows that remain after suppressing the coarsest within the budget; none if it does not suffice."""
     rows = rolled_up.rows
     size = np.sum(rows.sizes(), axis=0)
     left = allowance - budget.mass(rolled_up.unlisted)

@@ -1,4 +1,4 @@
-"""Rows of an earlier cascade for other trips: which of them may be used again, and where they are on a ladder.
+"""Rows of an earlier cascade for other trips: which of them may be reused, and their places on a ladder.
 
 A trip goes to the finest given row that it lies in, and up to the next one if too few do. Which rows are listed then
 discloses nothing about places, unless a row's *own* places, those in no finer given row, all lie in one part of it: its
@@ -91,7 +91,7 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
 
 
 def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
-    """Return which rows between H3 cells may be used for other trips, from fine to coarse."""
+    """Return which rows between H3 cells may be reused for other trips, from fine to coarse."""
     around, size = enclosing_rows([origin, destination]), origin.size * destination.size
     kept, owner = np.zeros(len(size), dtype=bool), around.copy()
     kind = origin.depth * 64 + destination.depth
@@ -121,7 +121,7 @@ def _irregular(nodes: CellNodes, rows: Ints) -> Bools:
 
 
 def _outside(end: CellNodes, rows: Ints, inner: Ints, inside: Ints, size: Floats, free: Floats) -> Floats:
-    """Return how much of its own each row has outside any one part of it on an axis, at least.
+    """Return the minimum, over the parts of a row on an axis, of its own places outside that part.
 
     Of a leaf there is no part, and what it has is all outside.
     """

@@ -1,4 +1,4 @@
-"""The roll-up: at each rung the groups that may be listed become rows; what remains goes on to the next rung."""
+"""The roll-up: at each rung the groups that may be listed become rows; the other trips move on to the next rung."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PublicationRule:
     """When a group becomes a row."""
 
     rule: Rule
-    """What a row must meet."""
+    """The rule that every row meets."""
     k: int
-    """The trips that a row must have in any case."""
+    """The minimum of trips of a row, whatever else the rule counts."""
     capped: bool = True
     """Whether a row is capped at what its parts could carry with any one box of them empty."""
 
@@ -66,7 +66,7 @@ class RollUp:
     """The result of a roll-up."""
 
     rows: Rows
-    """What is listed."""
+    """The listed rows."""
     residual: Residual
     """What no rung lists."""
     kept: Totals
@@ -78,12 +78,12 @@ class RollUp:
 
     @cached_property
     def left(self) -> Totals:
-        """What no rung lists, in all; a database is asked once."""
+        """The totals that no rung lists; cached, since a database has to compute them."""
         return self.residual.totals()
 
     @property
     def unlisted(self) -> Totals:
-        """What is in no row."""
+        """The totals that are in no row."""
         return self.left + self.kept
 
     def nested(self, published: Bools) -> NestedRows:
@@ -119,7 +119,7 @@ class Nodes:
 
 
 def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Sequence[Ints] | None = None) -> RollUp:
-    """Roll what is left up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
+    """Roll the residual up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
     listed, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
     untouched = Untouched(ladder, terms.k)

@@ -1,4 +1,4 @@
-"""What the public knows of a tree: into how many parts each node falls, whether or not anything was observed there.
+"""The public shape of a tree: the number of parts of each node, whether or not anything was observed there.
 
 Two nodes whose subtrees have the same shape are of one *kind*. How much a node without a listed row can hold depends
 on the kinds of its axes alone, so a few kinds stand for all the nodes that the data never touch.

@@ -26,27 +26,27 @@ _FREEZE = 0.6
 _QUENCH = 0.92
 """Share of the run after which only improvements are accepted."""
 _DEAR = 4.0
-"""What a suppressed unit costs while the number of zones is sought, as a multiple of G."""
+"""Price of a suppressed unit while the number of zones is sought, as a multiple of G."""
 _SEED = 2025
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to anneal, and on which scale."""
+    """The length and the scale of annealing."""
 
     iterations: int
     """Turns of one axis each."""
     deadline: float
-    """When to stop at the latest, by the monotonic clock."""
+    """The latest time to stop, by the monotonic clock."""
     k: float
     """Mass of a class that just meets the rule; k times G is the scale of the changes that moves make."""
     allowance: int
-    """What may be suppressed."""
+    """The allowance: the largest mass that may be suppressed."""
     compactness: float = 1.0
     """Price of an edge between two zones, as a multiple of k times G."""
 
     def progress(self, iteration: int, start: float) -> float:
-        """Return how much of the run is over, by turns or by time, whichever is further."""
+        """Return the finished share of the run, by turns or by time, whichever is larger."""
         now = time.monotonic()
         by_time = (now - start) / max(self.deadline - start, 1e-9) if self.deadline < inf else 0.0
         return max(iteration / self.iterations, by_time)
@@ -116,7 +116,7 @@ def _merge(sheets: Sequence[Sheet], multiplier: float) -> None:
 
 
 def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> Floats:
-    """Return how much more the unions of pairs of rows cost than the rows."""
+    """Return the extra cost of the unions of pairs of rows."""
     price, size = sheet.counting.price, sheet.size
     separate = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
     union = sheet.matrix[:, first] + sheet.matrix[:, second]

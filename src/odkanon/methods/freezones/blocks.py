@@ -1,4 +1,4 @@
-"""The building blocks of free zones: cells of mixed levels that are moved as a whole, and who borders on whom."""
+"""The building blocks of free zones: cells of mixed levels that move as a whole, and their neighbours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Blocks:
 
     @cached_property
     def first_edge(self) -> Ints:
-        """For each block, its first edge, and after the last block how many edges there are."""
+        """For each block the position of its first edge; at the end, the number of edges."""
         return np.concatenate([[0], np.cumsum(self.degree)])
 
     @cached_property

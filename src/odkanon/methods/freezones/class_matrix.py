@@ -1,4 +1,4 @@
-"""The class matrix of a zoning seen from one axis, with what each block of that axis adds to it."""
+"""The class matrix of a zoning seen from one axis, with the contribution of each block of that axis."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Line:
     """Flows between blocks in the order of the blocks of one axis."""
 
     flow: Ints
-    """Which flow."""
+    """The number of the flow."""
     own: Ints
     other: Ints
     """Its block on the axis, and on the other one."""
     counts: dict[str, Ints]
-    """What adds up of it."""
+    """Its additive counts."""
 
     @classmethod
     def of(cls, flows: Flows, axis: int, names: tuple[str, ...]) -> Line:
-        """Put flows in the order of an axis."""
+        """Sort flows by the blocks of an axis."""
         ends = [each.astype(np.int64) for each in (flows.origin, flows.destination)]
         flow = np.lexsort((ends[1 - axis], ends[axis]))
         counts = {name: exact_masses(flows, name)[flow] for name in names if name not in DISTINCT}
@@ -110,12 +110,12 @@ def _renumbered(zones: Ints) -> Ints:
 
 @dataclass(eq=False)
 class Known:
-    """What is remembered of the moves of a sheet from one sweep to the next; NaN where that is nothing."""
+    """Cached prices of the moves of a sheet, kept from one sweep to the next; NaN where unknown."""
 
     multiplier: float
     """The price of a suppressed unit that it holds for."""
     leave: Floats
-    """For each block, what changes when it leaves its row."""
+    """For each block, the change when it leaves its row."""
     keys: Ints
     enter: Floats
     """Blocks and rows as one number, rising, and what changes when the block enters the row."""
@@ -124,13 +124,13 @@ class Known:
 
     @classmethod
     def nothing(cls, sheet: Sheet, multiplier: float) -> Known:
-        """Return what is known of the moves of a sheet before any has been looked at."""
+        """Return an empty cache for the moves of a sheet."""
         none = np.empty(0)
         rows = np.zeros(len(sheet.size), dtype=bool)
         return cls(multiplier, np.full(len(sheet.zone), np.nan), none.astype(np.int64), none, rows)
 
     def refresh(self, keys: Ints, zone: Ints) -> None:
-        """Forget what rows that have changed have to do with, and turn to other blocks and rows."""
+        """Drop the entries of changed rows, and select other blocks and rows."""
         self.leave[self.changed[zone]] = np.nan
         stays = np.flatnonzero(~np.isnan(self.enter))
         stays = stays[~self.changed[self.keys[stays] % len(self.changed)]]
@@ -179,7 +179,7 @@ class Sheet:
     def of(
         cls, counting: Counting, blocks: Blocks, zone: Ints, width: Floats, first: Ints, column: Ints, counts: Floats
     ) -> Sheet:
-        """Add up the matrix."""
+        """Sum the matrix."""
         rows = int(zone.max()) + 1
         place = np.repeat(zone, np.diff(first)) * len(width) + column
         matrix = np.stack([np.bincount(place, values, rows * len(width)) for values in counts])
@@ -209,23 +209,23 @@ class Sheet:
 Floats = npt.NDArray[np.float64]
 
 _ALMOST = 1e-6
-"""Shares of a head add up to whole ones but for rounding."""
+"""The shares of a contributor add up to 1, up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """Which counts there are of a class, which must reach a threshold, and what they cost."""
+    """The counts of a class: which must reach a threshold, and which one the budget is spent in."""
 
     names: tuple[str, ...]
     thresholds: tuple[tuple[int, float], ...]
-    """Number of a count, and what it must reach."""
+    """Number of a count, and its threshold."""
     mass: int
     cost: int
     """Number of the count that G weighs by, and of the one that the budget is spent in."""
 
     @classmethod
     def of(cls, problem: Problem) -> Counting:
-        """Work out what a problem needs counted, each thing once."""
+        """Return the counts that a problem needs, each once."""
         rule, scale = problem.rule, problem.od.flows.scale
         cost = problem.budget.column
         names = tuple(dict.fromkeys([problem.measure, cost, *rule.measures]))

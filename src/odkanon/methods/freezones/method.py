@@ -75,7 +75,7 @@ def freezones(
     measure : {"trips", "weight"}
         What G, which is minimised, counts.
     compactness : float
-        How much round zones are preferred to winding ones, in [0, inf). 0.05 makes G some 8 % smaller on surveys,
+        Preference for round zones over winding ones, in [0, inf). 0.05 makes G some 8 % smaller on surveys,
         with zones that wind around each other; 2 makes it 4 to 8 % larger.
     iterations : int
         Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.

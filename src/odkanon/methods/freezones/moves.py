@@ -1,4 +1,4 @@
-"""Moves of blocks between the zones of one axis: which there are, what they change, and which are made."""
+"""Moves of blocks between the zones of one axis: listing, pricing and making them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class BlockMoves:
 
     block: Ints
     zone: Ints
-    """Which block, by its number, and to which zone."""
+    """The number of the block, and the zone that it moves to."""
     edges: Ints
     inside: Ints
-    """How many edges the block shares with that zone, and with its own."""
+    """Number of edges that the block shares with that zone, and with its own."""
 
     def take(self, which: Ints) -> BlockMoves:
         """Return some of the moves."""
@@ -46,7 +46,7 @@ def candidates(sheet: Sheet) -> BlockMoves:
 
 
 def changes(sheet: Sheet, moves: BlockMoves, which: Ints, multiplier: float) -> Floats:
-    """Return by how much ``G_total + multiplier * suppressed`` changes with some moves, all else unchanged.
+    """Return the change of ``G_total + multiplier * suppressed`` by each of some moves, all else unchanged.
 
     A move touches few classes: those that the block itself takes part in. All others of the two rows only change in
     size, by the same number of leaves, which is a product with the mass that the row publishes. What a block changes
@@ -63,14 +63,14 @@ def changes(sheet: Sheet, moves: BlockMoves, which: Ints, multiplier: float) -> 
 
 
 def remember(sheet: Sheet, moves: BlockMoves, multiplier: float) -> None:
-    """Keep what is still known of the moves of a sheet, and make room for what will be."""
+    """Keep the valid prices of the moves of a sheet, and make room for new ones."""
     if sheet.known is None or sheet.known.multiplier != multiplier:
         sheet.known = Known.nothing(sheet, multiplier)
     sheet.known.refresh(moves.block * len(sheet.size) + moves.zone, sheet.zone)
 
 
 def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: float) -> Floats:
-    """Return what a row changes by when a block enters or leaves it: in size, and in the classes of the block."""
+    """Return the change of a row when a block enters or leaves it: in size, and in the classes of the block."""
     entry, count = sheet.entries(block)
     column, leaves = sheet.column[entry], sign * sheet.blocks.leaves[block]
     old, moved = sheet.flat.take(np.repeat(row * len(sheet.width), count) + column, axis=1), sheet.counts.take(entry, 1)

@@ -1,4 +1,4 @@
-"""Polygons as the building blocks of free zones: who shares a border with whom, and the zones that they make up."""
+"""Polygons as the building blocks of free zones: their common borders, and the zones that they form."""
 
 from __future__ import annotations
 

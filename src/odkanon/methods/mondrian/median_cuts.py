@@ -1,4 +1,4 @@
-"""Where Mondrian cuts: the most equal cut of each of many boxes that leaves the rule met on both sides.
+"""The cuts of Mondrian: for each of many boxes, the most equal cut after which both sides meet the rule.
 
 Points of several boxes stand one after the other in an array, sorted by one coordinate within each box. A cut is
 then a position, and all that a rule counts to the left of every position is a running sum.
@@ -46,10 +46,10 @@ class Segments:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The masses of each point under a rule, and how much either side of a cut needs."""
+    """The masses of each point under a rule, and the thresholds for either side of a cut."""
 
     volume: Ints
-    """What a cut should halve."""
+    """The mass that a cut should halve."""
     additive: tuple[tuple[Ints, int], ...]
     """Masses that add up, with their thresholds."""
     counts_distinct: tuple[tuple[Contributions, int], ...]
@@ -57,14 +57,14 @@ class Sums:
 
     @classmethod
     def of(cls, flows: Flows, rule: Rule, volume: Volume) -> Sums:
-        """Return what a rule counts of each flow."""
+        """Return the masses that a rule counts of each flow."""
         least = {name: rule.units(name, flows.scale) for name in rule.measures}
         additive = tuple((exact_masses(flows, name), least[name]) for name in least if name in ADDITIVE)
         counts_distinct = tuple((flows.contributions[name], least[name]) for name in least if name in DISTINCT)
         return cls(exact_masses(flows, volume), additive, counts_distinct)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
-        """Return which boxes have enough for two; a quick test that excludes most boxes of the last rounds."""
+        """Return which boxes have twice each threshold; a quick test that excludes most boxes of the last rounds."""
         enough = boxes.sizes > 1
         for mass, threshold in self.additive:
             enough &= np.add.reduceat(mass[points], boxes.starts) >= 2 * threshold
@@ -136,7 +136,7 @@ def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tupl
 
 _CORNER = np.array([-180.0, -90.0])
 _MARGIN = 16
-"""The frame ends at every so many-th grid line, or at coarser ones."""
+"""The frame ends at multiples of this many grid lines, or at coarser ones."""
 _WIDER = [_MARGIN << more for more in range(1, 40)]
 
 

@@ -1,4 +1,4 @@
-"""Exact best cuts of one axis while the other axis stands still.
+"""Exact best cuts of one axis while the cut of the other is fixed.
 
 With the partner's cut fixed, everything a release is judged by is a sum over the zones of this axis: what a node
 would add as a zone does not depend on which other nodes are zones. One table of these contributions, worked out
@@ -36,7 +36,7 @@ PRICE, PUBLISHED, SPENT, CLASSES, LOSS = range(len(COLUMNS))
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be cut, and what counts."""
+    """The trees to cut, and the quantities to count."""
 
     od: ODMatrix
     rule: Rule
@@ -77,7 +77,7 @@ class Problem:
 
     @property
     def allowance(self) -> int:
-        """What may be suppressed, in rows or trips."""
+        """The allowance: rows or trips that may be suppressed."""
         return self.budget.allowance(self.od.flows)
 
     def flows(self, axis: Axis) -> Flows:
@@ -88,7 +88,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """What every node of an axis would add as a zone, given the partner's cut."""
+    """The contribution of every node of an axis as a zone, given the partner's cut."""
 
     tree: Hierarchy
     """The tree of the axis."""
@@ -121,14 +121,14 @@ class NodeTable:
         return cut_through(self.tree, whole)
 
     def below(self, cut: Cut, level: int, nodes: Ints) -> Floats:
-        """Return what the zones of a cut below some nodes of a level add; none of the nodes lies in a zone."""
+        """Return the contributions of the zones of a cut below some nodes of a level; no node lies in a zone."""
         starts = self.tree.starts[level][nodes]
         ends = starts + self.tree.sizes[level][nodes]
         zones = np.concatenate([self.columns[:, cut.numbers], np.zeros((len(COLUMNS), 1))], axis=1)
         return _sums(zones, *np.searchsorted(cut.starts, [starts, ends]))
 
     def children(self, level: int, nodes: Ints) -> Floats:
-        """Return what the children of some nodes of a level add."""
+        """Return the contributions of the children of some nodes of a level."""
         first = self.tree.offsets[level - 1] + self.tree.first_children[level]
         return _sums(self.columns, first[nodes], first[nodes + 1])
 
@@ -143,7 +143,7 @@ def _sums(columns: Floats, first: Ints, end: Ints) -> Floats:
 
 
 def node_table(problem: Problem, axis: Axis, partner: Cut) -> NodeTable:
-    """Work out what every node of an axis adds as a zone, when the other axis has the given cut."""
+    """Compute the contribution of every node of an axis as a zone, given the cut of the other axis."""
     good, (own, other) = problem.good, problem.good.sides if axis == "origin" else problem.good.sides[::-1]
     which = other.classes_at(partner.numbers)
     node, columns = own.node[which], own.suppressed.copy()
@@ -173,11 +173,11 @@ class Goal:
     """
 
     objective: Objective
-    """What to minimise."""
+    """The quantity to minimise."""
     allowance: int
-    """What may be suppressed at most."""
+    """The largest suppressed mass."""
     ceiling: float = inf
-    """What G may be at most."""
+    """The largest G."""
 
     def values(self, totals: Floats) -> Floats:
         """Return the objective of each column of totals; infinite where a constraint is broken."""

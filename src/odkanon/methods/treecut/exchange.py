@@ -146,14 +146,14 @@ def joint_exchange(
 
 
 def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int]:
-    """Return the moves worth an answer, given the totals of all pairs of moves (columns, leaders, followers)."""
+    """Return the moves worth combining, given the totals of all pairs of moves (columns, leaders, followers)."""
     priced = np.tensordot(goal.weights(value, price), totals, 1).min(axis=1)
     best = int(np.argmin(goal.values(totals).min(axis=1)))
     return sorted({best, *np.argsort(priced, kind="stable")[:_LEADERS].tolist()})
 
 
 def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[CutMoves, CutMoves]) -> Floats:
-    """Return what pairs of moves change beyond the sum of what each changes alone, shape (columns, moves, moves).
+    """Return the interaction of pairs of moves, beyond the sum of their own changes, shape (columns, moves, moves).
 
     What suppressed classes add up to is the same under every cut, so only classes that meet the rule take part.
     """

@@ -28,7 +28,7 @@ class ClassesByNode:
     first: Ints
     """The classes ordered by node, and where those of each node begin."""
     suppressed: Floats
-    """What a node adds where nothing of it is published, of shape (columns, nodes)."""
+    """The contribution of a node of which nothing is published, of shape (columns, nodes)."""
 
     def classes_at(self, nodes: Ints) -> Ints:
         """Return the classes that have one of some nodes."""
@@ -72,7 +72,7 @@ def _side(problem: Problem, axis: Axis, node: Codes) -> ClassesByNode:
 
 
 def _suppressed(problem: Problem, axis: Axis) -> Floats:
-    """Return what each node of an axis adds where nothing of it is published."""
+    """Return the contribution of each node of an axis of which nothing is published."""
     tree, pairs = problem.od.tree(axis), problem.od.flows
     columns = np.zeros((len(COLUMNS), tree.offsets[-1]))
     added = {SPENT: problem.budget.cost(pairs)}
@@ -89,7 +89,7 @@ class _Classes:
     """Flows between the nodes of two levels."""
 
     problem: Problem
-    """What counts."""
+    """The quantities to count."""
     pairs: Flows
     """The OD pairs that were merged."""
     flows: Flows
@@ -135,7 +135,7 @@ class _Classes:
         return origin + np.int32(offsets[0]), destination + np.int32(offsets[1]), columns
 
     def _losses(self, which: Ints, leaf_pairs: Ints) -> Floats:
-        """Return what some classes add to the sum of E where they are published."""
+        """Return the contribution of some classes to the sum of E where they are published."""
         assert self.class_of_pair is not None
         value = exact_masses(self.pairs, self.problem.measure).astype(np.float64)
         spread = np.zeros(len(self.flows))

@@ -29,12 +29,12 @@ _STARTS = 8
 """Places to start from, ODkAnon's answer first and then uniform levels from the best on."""
 TURNS = 12
 _KEPT = 4
-"""Pairs of cuts that are tried to be improved by joint moves; the best one alone is often in the wrong valley."""
+"""Pairs of cuts from which joint moves start; the best one alone is often in the wrong local optimum."""
 _SEED = 2025
 
 
 class TreeSearch:
-    """Keeps the best pairs of cuts seen, and knows how to look for better ones."""
+    """A search that keeps the best pairs of cuts so far."""
 
     def __init__(self, problem: Problem, goal: Goal, deadline: float = inf) -> None:
         self.problem, self.goal, self.deadline = problem, goal, deadline
@@ -243,12 +243,12 @@ class SquareSearch(TreeSearch):
             self.offer(cuts, totals)
 
     def both(self, cut: Cut) -> NodeTable:
-        """Return what each node adds as a zone of origins and as one of destinations, while the partner is ``cut``."""
+        """Return the contribution of each node as a zone of origins and of destinations, with the partner ``cut``."""
         first, second = (self.table(axis, (cut, cut)) for axis in (0, 1))
         return NodeTable(first.tree, first.columns + second.columns)
 
     def _moves(self, cut: Cut, value: float) -> tuple[CutMoves, Floats]:
-        """Return the moves worth a try with what each changes exactly, and what pairs of them change beyond that."""
+        """Return the promising moves with their exact changes, and the interactions of pairs of them."""
         every = all_moves(self.both(cut), cut)
         moves = every.take(ranked(every, self.goal, value, self._price))
         crossing = interactions(self.problem, (cut, cut), (moves, moves))

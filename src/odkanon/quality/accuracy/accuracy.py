@@ -42,7 +42,7 @@ from odkanon.zoning.zones import Zones
 SIZES = (1.0, 2.0, 4.0, 8.0)
 """Sides of the squares, in km."""
 SIDES = 2
-"""How many leaves the side of a square has at least: smaller squares carry no information on trips placed by leaf."""
+"""The smallest side of a square, in leaves: smaller squares carry no information on trips placed by leaf."""
 _SMALL = 0.02
 """Remainders of nested rows up to this share of their area count as covered."""
 GOOD = 0.8

@@ -1,4 +1,4 @@
-"""Which column of a table is which: our names, those that others use, and the layouts of well-known data.
+"""The columns of a table: our names, those that others use, and the layouts of well-known data.
 
 A layout that differs in names only belongs into `ALIASES`; one whose values must be converted, into `LAYOUTS`.
 """

@@ -37,14 +37,14 @@ _UNITS = (("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
 
 @dataclass(frozen=True)
 class FilterScope:
-    """What the names in a filter refer to."""
+    """The columns that the names in a filter refer to."""
 
     table: TypedColumns
     """Table whose columns may be named."""
     found: Mapping[str, str] = field(default_factory=dict)
     """The column of each of our names, which may be used as well."""
     times: Mapping[str, TimeColumn] = field(default_factory=dict)
-    """How columns of times are parsed, by our names."""
+    """The parsing of columns of times, by our names."""
 
     def column(self, name: str) -> str:
         """Return the column that a name refers to."""

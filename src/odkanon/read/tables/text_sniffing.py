@@ -1,4 +1,4 @@
-"""What the bytes of a text file show: its encoding, the number of its lines and how they end."""
+"""Detection from the bytes of a text file: its encoding, the number of its lines, and their ends."""
 
 from __future__ import annotations
 
