@@ -7,7 +7,7 @@ either level rises: the feasible pairs form a staircase, and what lies below it 
 References
 ----------
 Mahanan, Chaovalitwongse, Natwichai: "Data privacy preservation algorithm with k-anonymity", World Wide Web 2021;
-used for OD matrices by Matet et al. 2023.
+used for OD matrices by Matet et al., Transportation Research Part C 2023.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def least_ratio(above: Floats, below: Floats, spend: Floats, allowance: float) -
 
     References
     ----------
-    Dinkelbach 1967, "On nonlinear fractional programming".
+    Dinkelbach: "On nonlinear fractional programming", Management Science 13, 1967.
     """
     value = float(above.sum() / below.sum())
     while True:

@@ -63,7 +63,10 @@ def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure
 
     References
     ----------
-    Bayardo and Agrawal 2005 (C_DM); LeFevre et al. 2006 (C_AVG); Matet et al. 2023 (G, E).
+    Bayardo, Agrawal: "Data privacy through optimal k-anonymization", ICDE 2005 (C_DM). LeFevre, DeWitt, Ramakrishnan:
+    "Mondrian multidimensional k-anonymity", ICDE 2006 (C_AVG). Matet, Côme, Furno, Bonnetain, Oukhellou, El Faouzi:
+    "Adaptative generalisation over a value hierarchy for the k-anonymisation of Origin-Destination matrices",
+    Transportation Research Part C 2023 (G, E).
 
     Examples
     --------

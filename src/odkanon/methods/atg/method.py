@@ -6,7 +6,8 @@ multiplier ``delta``, after which every subtree can be decided by itself, bottom
 
 References
 ----------
-Matet et al. 2023, adaptative tree generalisation (ATG) of origin-destination matrices; ATG-Soft is its faster form.
+Matet, Côme, Furno, Bonnetain, Oukhellou, El Faouzi: "Adaptative generalisation over a value hierarchy for the
+k-anonymisation of Origin-Destination matrices", Transportation Research Part C 2023. ATG-Soft is its faster form.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Accuracy:
 
     References
     ----------
-    Lenormand et al. 2012, "A universal model of commuting networks" (CPC).
+    Lenormand, Huet, Gargiulo, Deffuant: "A universal model of commuting networks", PLoS ONE 7, 2012 (CPC).
     """
 
     squares: tuple[FlowAccuracy, ...]
