@@ -74,7 +74,7 @@ def fixed_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::odkanon.ReleaseWarning")
-@pytest.mark.parametrize("by", [[], NAMED])
+@pytest.mark.parametrize("by", [[], NAMED, ["weekday", "sex:w=Woman,m=Man", "age"]])
 @pytest.mark.usefixtures("fixed_noise")
 def test_two_inputs_of_which_the_same_was_drawn_give_the_same_bytes(
     by: list[str], survey: pa.Table, tmp_path: Path
@@ -84,14 +84,21 @@ def test_two_inputs_of_which_the_same_was_drawn_give_the_same_bytes(
     other = survey.slice(9000, 40)
     at = other.column_names.index("start_lat")
     broken = pa.concat_tables([other, other.set_column(at, "start_lat", pa.nulls(len(other), pa.float64()))])
+    plain = survey.slice(0, 900).drop_columns(["weight"])
     made = []
-    for name, table in (("march 2024", survey), ("neighbour", first), ("others", other), ("broken", broken)):
-        place = tmp_path / name
+    for name, table in (
+        ("march 2024", survey),
+        ("neighbour", first),
+        ("others", other),
+        ("broken", broken),
+        ("text", plain),
+    ):
+        place, text = tmp_path / name, table is plain
         place.mkdir()
-        pyarrow.parquet.write_table(table, place / f"{name}.parquet")
-        release = odkanon.anonymize(
-            place / f"{name}.parquet", method="noise", epsilon=1.0, within=AREA, by=by, accept_rejected=True
-        )
+        file = place / f"{name}.{'csv' if text else 'parquet'}"
+        (pyarrow.csv.write_csv if text else pyarrow.parquet.write_table)(table, file)
+        options: dict[str, Any] = {"within": AREA, "by": by, "engine": "duckdb" if text else None}
+        release = odkanon.anonymize(file, method="noise", epsilon=1.0, accept_rejected=True, **options)
         made.append(files(release.save(place / "release")))
     assert made[0].keys() >= {CSV, PARQUET, ZONES, PACKAGE, "release.json"}
     assert all(each == made[0] for each in made[1:])
