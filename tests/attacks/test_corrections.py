@@ -131,7 +131,7 @@ def test_two_corrections_of_one_release_leak() -> None:
 
 
 def test_late_trips_that_a_correction_left_out_are_not_published_on_their_own() -> None:
-    """They are below the rule in each flow, so a row of them over two flows may show both; with other trips it cannot."""
+    """They are below the rule in each flow: a row over two flows may show both; with other trips it cannot."""
     k, most = 3, 4
     come, june, _ = stories(2, most)
     late = np.where(come >= k, 0, come)
