@@ -25,6 +25,8 @@ REACH_KM, MOST_REACH_KM = 0.0025, 4.0
 """About how far a town reaches, by the root of its residents."""
 USUAL_NAMES = ("name", "nombre", "nom", "nome", "label", "district", "comuna", "commune", "municipality", "barrio")
 _NO_DIRECTION = -1
+_DECIMALS = 2
+"""Of the degrees of a middle: about a kilometre."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +81,10 @@ def main_town(releases: Sequence[SavedRelease]) -> str | None:
     lon, lat = np.array([ring.mean(axis=0) for ring in rings]).T
     small = np.array([np.ptp(ring, axis=0).max() for ring in rings]) * KM_PER_DEGREE < FARTHEST_KM
     kept = small if small.any() else ~small
-    weight = np.asarray(ends)[located][kept]
-    found = _nearest_towns(lat[kept], lon[kept], weight, 0.0)
+    # Zones of about the same middle have the same town.
+    middles, number = np.unique(np.round([lat[kept], lon[kept]], _DECIMALS), axis=1, return_inverse=True)
+    weight = np.bincount(number.ravel(), np.asarray(ends)[located][kept]).astype(np.float64)
+    found = _nearest_towns(middles[0], middles[1], weight, 0.0)
     if found is None:
         return None
     names, number = np.unique(found[0], return_inverse=True)
