@@ -243,13 +243,13 @@ def test_what_is_written_is_read_back(
     table, zones = classes_table(made), zones_geojson(made)
     if name == "zones.geojson":
         zones["features"][0]["properties"]["trips"] += 1
-        monkeypatch.setattr(save, "zones_geojson", lambda release: zones)
+        monkeypatch.setattr(save, "published_tables", lambda release: (table, zones))
     else:
         wrong = table.set_column(2, "trips", pa.array([trips + 1 for trips in table.column("trips").to_pylist()]))
         if name == "classes.csv":
             monkeypatch.setattr(save, "guard_text", lambda rows: wrong)
         else:
-            monkeypatch.setattr(save, "classes_table", lambda release: wrong)
+            monkeypatch.setattr(save, "published_tables", lambda release: (wrong, zones))
     with pytest.raises(UnsafeReleaseError, match=name):
         made.save(tmp_path / "release")
     assert not any(tmp_path.iterdir())
