@@ -15,7 +15,7 @@ from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
 from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitSettings, FlowModel, fit_flows
-from odkanon.estimate.place_tree import PlaceTree, SamplePoints, place_cells
+from odkanon.estimate.place_tree import FINER, FINEST, PlaceTree, SamplePoints, place_cells
 from odkanon.estimate.placed_shapes import place_shapes
 from odkanon.estimate.row_combinations import AttributeGroups, Where, matching_rows
 from odkanon.estimate.target_areas import Areas, ZoneFootprints
@@ -483,7 +483,7 @@ def _fitted(saved: SavedRelease, where: Where) -> ReleaseReader:
     nodes = [cell_nodes(ids) for ids in names]
     shapes = [[known.get(name) for name in ids] for ids, known in zip(names, outlines, strict=True)]
     if nodes[0] is not None and nodes[1] is not None:
-        tree, zones = place_cells([nodes[0], nodes[1]])
+        tree, zones = place_cells([nodes[0], nodes[1]], FINEST if saved.axes else FINER)
     else:
         if any(all(shape is None for shape in axis) for axis in shapes):
             raise InputError(

@@ -1,7 +1,7 @@
 """A model of flows between places, fitted to the rows of a release as to counts of which only sums are known.
 
-The rate between two places is ``a(o) b(d) f(distance)``, mixed with the estimated flow the other way, since people
-return. Each round allocates the trips of every row to the pairs of places whose finest row it is, in proportion to the
+The rate between two places is ``a(o) b(d) f(distance)``. As far as regions are left by as many trips as enter them, people
+return: then `a` and `b` are drawn to each other, and the rate is mixed with the estimated flow the other way. Each round allocates the trips of every row to the pairs of places whose finest row it is, in proportion to the
 rate, and fits `a`, `b` and `f` to what was allocated: the EM algorithm of Dempster, Laird and Rubin (1977) with a
 doubly constrained gravity model (Wilson 1971), whose margins are adjusted as by Furness (1965). In a release by
 attributes each combination of values has rates of its own, whose margins are shrunk towards those of the surroundings.
@@ -9,7 +9,7 @@ attributes each combination of values has rates of its own, whose margins are sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,11 @@ from odkanon.estimate.place_tree import PlacedZones, PlaceTree
 from odkanon.estimate.row_blocks import RowBlocks, divide_into_blocks
 from odkanon.zoning.cells import Floats
 
-DISTANCES_KM = np.array([0, 0.3, 1.2, 2, 3, 4, 5.5, 7, 9, 11, 14, 17, 21, 26, 32, 40, 60])
+DISTANCES_KM = np.array([0, 0.3, 0.6, 0.9, 1.2, 1.6, 2, 3, 4, 5.5, 7, 9, 11, 14, 17, 21, 26, 32, 40, 60])
 """Lower limits of the classes of distance."""
 _FURNESS_ROUNDS = 2
-RETURN_SHARE = 0.75
-"""Weight of the flow the other way in the final rate."""
+RETURN_SHARE = 0.85
+"""Weight of the flow the other way in the final rate, where as many trips start as end everywhere."""
 _RETURN_ROUNDS = 4
 SHRINKAGE = 40.0
 """Trips from the surroundings that the shares of combinations of attributes in a place are mixed with."""
@@ -71,11 +71,14 @@ class Rates:
         Attraction of places as origins and destinations.
     decay : array of float
         Decay by class of distance.
+    balance : float
+        How far people are seen to come back, from 0 to 1.
     """
 
     origin: Floats
     destination: Floats
     decay: Floats
+    balance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +214,9 @@ class _Fit:
         even = np.full((parts, places), 1 / places)
         rates = Rates(even, even, np.ones((parts, width)))
         for _ in range(self.settings.rounds):
-            rates = self._adjusted(rates, *self._expected(rates))
+            starts, ends, decay = self._expected(rates)
+            balance = self._balance(starts, ends)
+            rates = replace(self._adjusted(rates, *self._balanced(starts, ends, balance), decay), balance=balance)
         return rates
 
     def _rate(self, rates: Rates) -> tuple[Floats, Floats]:
@@ -301,6 +306,24 @@ class _Fit:
         ]
         return ends[0], ends[1], decay
 
+    def _balanced(self, starts: Floats, ends: Floats, weight: float) -> tuple[Floats, Floats]:
+        """Mix what starts in each place with what ends there."""
+        group = self.combinations.back
+        totals = _grouped(starts, group), _grouped(ends, group)
+        middle = (totals[0] + totals[1]) / 2
+        mixed = [
+            trips * (1 - weight + weight * _ratio(middle, total))
+            for trips, total in zip((starts, ends), totals, strict=True)
+        ]
+        return mixed[0], mixed[1]
+
+    def _balance(self, starts: Floats, ends: Floats) -> float:
+        """Return how far people are seen to come back: 1 if as many trips start as end in each coarse node, 0 if half."""
+        level = self.tree.levels[max(len(self.tree.levels) - 3, 1)]
+        first, last = (_sums(level, side.sum(axis=0), int(level[-1]) + 1) for side in (starts, ends))
+        common = float(np.minimum(first, last).sum() / max(first.sum(), last.sum()))
+        return max(2 * common - 1, 0.0) ** 2
+
     def _to_places(self, attraction: Floats, trips: Floats) -> Floats:
         """Divide the trips of nodes among their places, and pull the result a little towards means."""
         found: Floats = attraction * self.tree.push_down(_ratio(trips, self.tree.sums(attraction)))
@@ -347,14 +370,15 @@ class _Fit:
         within = blocks.beside_part[known] * gravity.shape[1] + blocks.beside_block[known]
         of_group = _ratio(gravity, _grouped(gravity, group))
         share, beside_share = self._limited(gravity, gravity_beside)
+        returns = RETURN_SHARE * rates.balance
         for _ in range(_RETURN_ROUNDS):
             flow, beside = self._allocated(share, beside_share)
             flow = flow + _sums(within, beside[known], flow.size).reshape(flow.shape)
             back: Floats = _grouped(flow, group)[:, blocks.reverse] * of_group
             mixed = gravity_beside.copy()
             part = _ratio(gravity_beside[known], gravity.ravel()[within])
-            mixed[known] = (1 - RETURN_SHARE) * gravity_beside[known] + RETURN_SHARE * part * back.ravel()[within]
-            share, beside_share = self._limited((1 - RETURN_SHARE) * gravity + RETURN_SHARE * back, mixed)
+            mixed[known] = (1 - returns) * gravity_beside[known] + returns * part * back.ravel()[within]
+            share, beside_share = self._limited((1 - returns) * gravity + returns * back, mixed)
         return share, beside_share
 
 

@@ -26,6 +26,8 @@ from odkanon.zoning.zone_nodes import CellNodes
 
 FINEST = 8
 """H3 resolution of places: finer than flows can be distinguished, coarse enough to be few."""
+FINER = FINEST + 1
+"""H3 resolution of places where these are few and flows have no attributes: it helps between small areas."""
 COARSEST_FILLED = 6
 """Listed zones of this resolution or finer are divided into places; coarser ones only where nothing finer is known."""
 MOST_PLACES = 40_000
@@ -181,10 +183,18 @@ class PlacedZones:
         return found, count
 
 
-def place_cells(axes: Sequence[CellNodes]) -> tuple[PlaceTree, list[PlacedZones]]:
-    """Return the places of zones that are H3 cells, worlds, or groups of cells between two resolutions."""
+def place_cells(axes: Sequence[CellNodes], finest: int = FINEST) -> tuple[PlaceTree, list[PlacedZones]]:
+    """Return the places of zones that are H3 cells, worlds, or groups of cells between two resolutions.
+
+    Parameters
+    ----------
+    axes : sequence of CellNodes
+        The zones of both axes.
+    finest : int
+        The H3 resolution of places, unless zones are coarser or places would be too many.
+    """
     cell, depth = (np.concatenate([getattr(nodes, name) for nodes in axes]) for name in ("cell", "depth"))
-    finest = min(FINEST, int(cell_to_resolution(cell[depth > 0]).max(initial=0)))
+    finest = min(finest, int(cell_to_resolution(cell[depth > 0]).max(initial=0)))
     cells = _base_cells(cell, depth, finest)
     while len(cells) > MOST_PLACES and finest > 0:
         finest -= 1

@@ -12,8 +12,9 @@ from h3ronpy import vector
 
 from odkanon.core.arrays import Ints
 from odkanon.estimate.place_tree import FINEST, PlacedZones, PlaceTree, SamplePoints
+from odkanon.estimate.target_areas import on_globe
 from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_parent, latlng_to_cell
-from odkanon.zoning.spherical_geometry import Projection
+from odkanon.zoning.spherical_geometry import RADIUS_KM
 
 Shapes = npt.NDArray[Any]
 MOST = 1_200
@@ -35,6 +36,7 @@ def place_shapes(axes: tuple[Shapes, Shapes]) -> tuple[PlaceTree, list[PlacedZon
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     zone = np.array([distinct[text] for text in texts], dtype=np.int64)
     shapes = np.array([shapely.from_wkb(text) if text else None for text in distinct], dtype=object)
+    shapes = on_globe(shapes)
     points = _Points.inside(shapely, shapes, _resolution(shapely, shapes))
     sizes = [len(axis) for axis in axes]
     numbers = [zone[: sizes[0]], zone[sizes[0] :]]
@@ -44,14 +46,12 @@ def place_shapes(axes: tuple[Shapes, Shapes]) -> tuple[PlaceTree, list[PlacedZon
 
 def _resolution(shapely: Any, shapes: Shapes) -> int:
     """Return the H3 resolution of places: the finest that gives no more of them than wanted."""
-    known = shapes[~shapely.is_missing(shapes)]
-    west, south, east, north = shapely.total_bounds(known)
-    around = Projection((south + north) / 2, (west + east) / 2)
+    known = shapely.get_parts(shapes[~shapely.is_missing(shapes)])
 
-    def flat(points: Floats) -> Floats:
-        return np.stack(around.to_metres(points[:, 1], points[:, 0]), axis=1)
+    def equal_area(points: Floats) -> Floats:
+        return np.stack([np.radians(points[:, 0]), np.sin(np.radians(points[:, 1]))], axis=1)
 
-    box = float(shapely.union_all(shapely.envelope(shapely.transform(known, flat))).area) / 1e6
+    box = float(shapely.union_all(shapely.envelope(shapely.transform(known, equal_area))).area) * RADIUS_KM**2
     for resolution in range(FINEST, 0, -1):
         if box / h3.average_hexagon_area(resolution, unit="km^2") <= MOST:
             return resolution

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,9 +103,14 @@ def read_areas(onto: Any, code: str | None, reader: ReleaseReader) -> Areas:
 
 
 def _areas_of_frame(frame: Any, code: str | None) -> PolygonAreas:
-    degrees = frame if frame.crs is None else frame.to_crs(4326)
-    names = degrees.index if code is None else degrees[code]
-    return PolygonAreas([str(name) for name in names], np.asarray(degrees.geometry.to_numpy()))
+    from odkanon.read.tables.geo_files import read_polygons
+
+    polygons = read_polygons(frame, code, any_code=code is None)
+    codes = polygons.codes if code is not None else [str(name) for name in frame.index]
+    repeated = next((name for name, count in Counter(codes).items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"{repeated!r} is the index of several polygons; name the column with their codes")
+    return PolygonAreas(codes, polygons.shapes)
 
 
 def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -> Areas:

@@ -30,7 +30,8 @@ EVERYWHERE = "anywhere"
 _MARGIN, _COARSE_MARGIN = 0.2, 0.3
 """How far the cells below an H3 cell may reach beyond its outline, as a share of an edge (measured: 0.151 and 0.29)."""
 _COARSE = 3
-_HALF_TURN = 180.0
+_POLAR = 85.0
+"""Latitude beyond which the outline of a cell, whose sides are drawn straight in degrees, says little of where it is."""
 _ROUNDING = 1e-9
 """Share of an area below which an overlap is due to rounding."""
 _NO_PAIRS = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -57,7 +58,7 @@ class ZoneFootprints:
     @cached_property
     def shapes(self) -> Shapes:
         """The outlines as shapely geometries."""
-        return to_shapes(self.outlines)
+        return on_globe(to_shapes(self.outlines))
 
     @cached_property
     def outer(self) -> Shapes:
@@ -67,16 +68,40 @@ class ZoneFootprints:
         if self.nodes is None:
             return self.shapes
         resolution = np.maximum((self.nodes.depth - 1) // 3, 0)
-        return np.where(resolution >= self.finest, self.shapes, grow(shapely, self.shapes, resolution, 1))
+        exact = resolution >= self.finest
+        return np.where(exact, self.shapes, on_globe(grow(shapely, to_shapes(self.outlines), resolution, 1)))
+
+
+def on_globe(shapes: Shapes) -> Shapes:
+    """Return valid shapes between 180 degrees west and east; what lies beyond is cut off and turned around."""
+    import shapely
+
+    shapes = np.where(shapely.is_valid(shapes) | shapely.is_missing(shapes), shapes, shapely.make_valid(shapes))
+    west, _, east, _ = shapely.bounds(shapes).T
+    beyond = np.flatnonzero((west < -180) | (east > 180))
+    if len(beyond):
+        world, own = shapely.box(-180, -90, 180, 90), shapes[beyond]
+        turned = [shapely.transform(own, lambda points, by=by: points + [by, 0]) for by in (-360, 0, 360)]
+        shapes[beyond] = shapely.union_all(shapely.intersection(np.stack(turned), world), axis=0)
+    return shapes
 
 
 def grow(shapely: Any, shapes: Shapes, resolution: Ints, sign: int) -> Shapes:
-    """Return outlines of H3 cells grown (or shrunk) by what finer cells may reach beyond them."""
-    shrink = np.cos(np.radians(np.nan_to_num(shapely.get_y(shapely.centroid(shapes)))))
-    flat = _stretched(shapely, shapes, shrink)
-    share = np.where(resolution <= _COARSE, _COARSE_MARGIN, _MARGIN)
-    grown = shapely.buffer(flat, np.nan_to_num(sign * share * shapely.length(flat) / 6))
-    return _stretched(shapely, grown, 1 / shrink)
+    """Return outlines of H3 cells grown (or shrunk) by what finer cells may reach beyond them.
+
+    Their sides are arcs on the globe, so large ones are grown further; those near a pole have no outline at all.
+    """
+    south, north = (np.nan_to_num(side) for side in shapely.bounds(shapes)[:, [1, 3]].T)
+    polar = np.minimum(np.maximum(-south, north), _POLAR)
+    shrink = np.cos(np.radians(polar))
+    nearest = np.cos(np.radians(np.where(south * north < 0, 0, np.minimum(abs(south), abs(north)))))
+    edge = shapely.length(_stretched(shapely, shapes, nearest)) / 6
+    bend = np.radians(edge) * np.tan(np.radians(polar)) / 4  # twice the height of an arc above its chord
+    share = np.where(resolution <= _COARSE, _COARSE_MARGIN, _MARGIN) + bend
+    grown = shapely.buffer(_stretched(shapely, shapes, shrink), np.nan_to_num(sign * share * edge))
+    found = _stretched(shapely, grown, 1 / shrink)
+    found[np.maximum(-south, north) > _POLAR] = None
+    return found
 
 
 def _stretched(shapely: Any, shapes: Shapes, factor: Floats) -> Shapes:
@@ -169,8 +194,8 @@ class CellAreas:
 
         outlines = shapely.from_geojson(np.array([_geojson(name) for name in self.ids]))
         resolution = np.full(len(outlines), self.resolution)
-        inside = _overlaps(zones.shapes, grow(shapely, outlines, resolution, -1), shape)[0]
-        return inside, _overlaps(zones.shapes, grow(shapely, outlines, resolution, 1), shape)[1]
+        inner, outer = (on_globe(grow(shapely, outlines, resolution, sign)) for sign in (-1, 1))
+        return _overlaps(zones.shapes, inner, shape)[0], _overlaps(zones.shapes, outer, shape)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,33 +210,37 @@ class PolygonAreas:
         """Codes of the polygons."""
         return list(self.codes)
 
+    @cached_property
+    def _cut(self) -> Shapes:
+        return on_globe(self.shapes)
+
     def number(self, lat: Floats, lon: Floats) -> Ints:
         """Return for each point the number of its polygon, -1 for none."""
         import shapely
 
         found = np.full(len(lat), -1)
-        shapely.prepare(self.shapes)
-        point, area = shapely.STRtree(self.shapes).query(shapely.points(lon, lat), predicate="intersects")
+        points = shapely.points((lon + 180) % 360 - 180, lat)
+        area, point = shapely.STRtree(points).query(self._cut, predicate="intersects")
         order = np.lexsort((-area, point))
         found[point[order]] = area[order]  # of repeated positions the last, so the first polygon, counts
         return found
 
     def relation(self, zones: ZoneFootprints) -> tuple[Any, Any]:
         """Return which zones lie inside which polygons, and which share any part."""
-        return _overlaps(zones.outer, self.shapes, (len(zones.outlines), len(self.shapes)))
+        return _overlaps(zones.outer, self._cut, (len(zones.outlines), len(self.shapes)))
 
 
 def _overlaps(zones: Shapes, areas: Shapes, shape: tuple[int, int]) -> tuple[Any, Any]:
     """Return which zones lie inside which areas, and which share any part.
 
-    Zones of unknown outline, and those across the antimeridian, may be anywhere. Borders that coincide but for rounding
-    are the same: zones that only touch share nothing.
+    Zones and areas of unknown outline may be anywhere. Borders that coincide but for rounding are the same: zones that
+    only touch share nothing.
     """
     import shapely
 
-    west, _, east, _ = shapely.bounds(zones).T
-    unknown = np.flatnonzero(~((west >= -_HALF_TURN) & (east <= _HALF_TURN)))
-    placed = np.flatnonzero((west >= -_HALF_TURN) & (east <= _HALF_TURN))
+    missing = shapely.is_missing(zones)
+    unknown, placed = np.flatnonzero(missing), np.flatnonzero(~missing)
+    unplaced = np.flatnonzero(shapely.is_missing(areas))
     shapely.prepare(areas)
     number, area = shapely.STRtree(areas).query(zones[placed], predicate="intersects")
     zone = placed[number]
@@ -223,7 +252,9 @@ def _overlaps(zones: Shapes, areas: Shapes, shape: tuple[int, int]) -> tuple[Any
     whole |= common >= (1 - _ROUNDING) * size
     shared = whole | (common > _ROUNDING * np.minimum(size, other))
     anywhere = np.repeat(unknown, shape[1]), np.tile(np.arange(shape[1]), len(unknown))
-    return _matrix(zone[whole], area[whole], shape), _joined([(zone[shared], area[shared]), anywhere], shape)
+    everything = np.tile(placed, len(unplaced)), np.repeat(unplaced, len(placed))
+    meets = _joined([(zone[shared], area[shared]), anywhere, everything], shape)
+    return _matrix(zone[whole], area[whole], shape), meets
 
 
 def _joined(pairs: Sequence[tuple[Ints, Ints]], shape: tuple[int, int]) -> Any:
