@@ -10,7 +10,7 @@ from weakref import finalize
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes, Ints, spans
+from odkanon.core.arrays import Codes, Ints
 from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
@@ -149,7 +149,7 @@ class ReleaseReader:
     @cached_property
     def _entries(self) -> _Entries:
         """Where the trips of which row are, for all combinations."""
-        blocks, model, nodes = self.model.blocks, self.model, int(self.tree.offsets[-1])
+        blocks, model, nodes = self.model.blocks, self.model, self.tree.size
         columns: list[list[Any]] = [[] for _ in range(5)]
         for part, (row, share) in enumerate(zip(blocks.row, model.share, strict=True)):
             used, beside = np.flatnonzero((row >= 0) & (share > 0)), np.flatnonzero(blocks.beside_part == part)
@@ -187,13 +187,12 @@ class ReleaseReader:
 
         tree, zones = self.tree, self.model.zones[axis]
         attraction = (self.model.rates.origin, self.model.rates.destination)[axis]
-        count = tree.end - tree.first
-        node, place = np.repeat(np.arange(len(count)), count), spans(tree.first, tree.end)
+        (node, place), nodes = tree.members, tree.size
         total = tree.sums(attraction)[:, node]
         even = total <= 0
-        weight = np.where(even, 1 / count[node], attraction[:, place] / np.where(even, 1.0, total))
-        rows = (np.arange(len(attraction))[:, None] * len(count) + node).ravel()
-        shape = len(attraction) * len(count), len(tree)
+        weight = np.where(even, 1 / np.bincount(node)[node], attraction[:, place] / np.where(even, 1.0, total))
+        rows = (np.arange(len(attraction))[:, None] * nodes + node).ravel()
+        shape = len(attraction) * nodes, len(tree)
         of_nodes = csr_array((weight.ravel(), (rows, np.tile(place, len(attraction)))), shape=shape)
         inside = _point_shares(zones.points, areas, len(zones.level))
         return vstack([of_nodes @ _point_shares(tree.points, areas, len(tree)), inside]).tocsr()
@@ -490,7 +489,7 @@ def _fitted(saved: SavedRelease, where: Where) -> ReleaseReader:
                 f"the zones of {saved.name} have no outlines, so nothing can be estimated; supply polygons when the "
                 "release is made"
             )
-        tree, zones = place_shapes((to_shapes(shapes[0]), to_shapes(shapes[1])))
+        tree, zones = place_shapes((to_shapes(shapes[0]), to_shapes(shapes[1])), (rows[0], rows[1]))
         nodes = [None, None]
     finest = saved.manifest.get("resolution")
     footprints = tuple(

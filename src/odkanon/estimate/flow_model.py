@@ -1,10 +1,11 @@
 """A model of flows between places, fitted to the rows of a release as to counts of which only sums are known.
 
-The rate between two places is ``a(o) b(d) f(distance)``. As far as regions are left by as many trips as enter them, people
-return: then `a` and `b` are drawn to each other, and the rate is mixed with the estimated flow the other way. Each round allocates the trips of every row to the pairs of places whose finest row it is, in proportion to the
-rate, and fits `a`, `b` and `f` to what was allocated: the EM algorithm of Dempster, Laird and Rubin (1977) with a
-doubly constrained gravity model (Wilson 1971), whose margins are adjusted as by Furness (1965). In a release by
-attributes each combination of values has rates of its own, whose margins are shrunk towards those of the surroundings.
+The rate between two places is ``a(o) b(d) f(distance)``. As far as regions are left by as many trips as enter them,
+people return: then `a` and `b` are drawn to each other, and the rate is mixed with the estimated flow the other way.
+Each round allocates the trips of every row to the pairs of places whose finest row it is, in proportion to the rate,
+and fits `a`, `b` and `f` to what was allocated: the EM algorithm of Dempster, Laird and Rubin (1977) with a doubly
+constrained gravity model (Wilson 1971), whose margins are adjusted as by Furness (1965). In a release by attributes
+each combination of values has rates of its own, whose margins are shrunk towards those of the surroundings.
 """
 
 from __future__ import annotations
@@ -290,7 +291,7 @@ class _Fit:
         """Return the trips that start and end in each place, and those of each class of distance."""
         blocks, (classes, beside_classes), part = self.blocks, self._classes, self.blocks.beside_part
         trips, beside = self._allocated(*self._limited(*self._rate(rates)))
-        parts, nodes, width = len(trips), int(self.tree.offsets[-1]), len(DISTANCES_KM)
+        parts, nodes, width = len(trips), self.tree.size, len(DISTANCES_KM)
         decay = _sums_by_part(classes, trips, width)
         decay += _sums(part * width + beside_classes, beside, parts * width).reshape(parts, width)
         ends = [
@@ -318,7 +319,7 @@ class _Fit:
         return mixed[0], mixed[1]
 
     def _balance(self, starts: Floats, ends: Floats) -> float:
-        """Return how far people are seen to come back: 1 if as many trips start as end in each coarse node, 0 if half."""
+        """Return how far people come back: 1 if as many trips start as end in each coarse node, 0 if half as many."""
         level = self.tree.levels[max(len(self.tree.levels) - 3, 1)]
         first, last = (_sums(level, side.sum(axis=0), int(level[-1]) + 1) for side in (starts, ends))
         common = float(np.minimum(first, last).sum() / max(first.sum(), last.sum()))
@@ -348,7 +349,7 @@ class _Fit:
     def _adjusted(self, rates: Rates, starts: Floats, ends: Floats, decay: Floats) -> Rates:
         """Return rates whose margins and classes of distance are those that were allocated."""
         tree, blocks, (classes, _) = self.tree, self.blocks, self._classes
-        nodes, origin, destination, f = int(tree.offsets[-1]), rates.origin, rates.destination, rates.decay
+        nodes, origin, destination, f = tree.size, rates.origin, rates.destination, rates.decay
         for _ in range(_FURNESS_ROUNDS):
             by_distance = f[:, classes]
             to = tree.sums(destination)[:, blocks.destination] * by_distance

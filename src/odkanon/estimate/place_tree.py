@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import h3
@@ -50,6 +50,28 @@ class SamplePoints:
 
 
 @dataclass(frozen=True, eq=False)
+class NodeParts:
+    """Parts of nodes, as zones that cross each other cut them.
+
+    Attributes
+    ----------
+    node : array of int
+        The node that each is part of.
+    places, ends : array of int
+        The places of all parts in one array, and where those of each begin; then the length.
+    """
+
+    node: Ints
+    places: Ints
+    ends: Ints
+
+    @classmethod
+    def none(cls) -> NodeParts:
+        """Return no parts."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
 class PlaceTree:
     """Places in the order of a tree, so that each node is a range of them.
 
@@ -59,10 +81,13 @@ class PlaceTree:
         For each level, from the root to the places, the number of each place's node; ascending.
     points : SamplePoints
         Points inside each place.
+    parts : NodeParts
+        Parts of the nodes above places, numbered after all nodes. If there are any, blocks lead between those nodes.
     """
 
     levels: list[Ints]
     points: SamplePoints
+    parts: NodeParts = field(default_factory=NodeParts.none)
 
     def __len__(self) -> int:
         return len(self.levels[-1])
@@ -82,23 +107,46 @@ class PlaceTree:
         """For each node the place after its last."""
         return np.concatenate([np.append(np.flatnonzero(np.diff(level)) + 1, len(level)) for level in self.levels])
 
+    @property
+    def size(self) -> int:
+        """The number of nodes and parts."""
+        return int(self.offsets[-1]) + len(self.parts.node)
+
+    @property
+    def block_level(self) -> int:
+        """The finest level of the nodes between which blocks lead."""
+        return len(self.levels) - (2 if len(self.parts.node) else 1)
+
+    @cached_property
+    def members(self) -> tuple[Ints, Ints]:
+        """All pairs of a node or part and a place in it."""
+        count = np.concatenate([self.end - self.first, np.diff(self.parts.ends)])
+        return np.repeat(np.arange(self.size), count), np.concatenate([spans(self.first, self.end), self.parts.places])
+
     def sums(self, values: Floats) -> Floats:
-        """Return for each node the sum over its places; further axes come first."""
-        total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
-        np.cumsum(values, axis=-1, out=total[..., 1:])
-        found: Floats = total[..., self.end] - total[..., self.first]
+        """Return for each node and part the sum over its places; further axes come first."""
+        found = _differences(values, self.first, self.end)
+        if len(self.parts.node):
+            found = np.concatenate(
+                [found, _differences(values[..., self.parts.places], self.parts.ends[:-1], self.parts.ends[1:])],
+                axis=-1,
+            )
         return found
 
     def push_down(self, values: Floats) -> Floats:
-        """Return for each place the sum over the nodes that contain it; further axes come first."""
+        """Return for each place the sum over the nodes and parts that contain it; further axes come first."""
         total = np.zeros((*values.shape[:-1], len(self)))
         for level, first, last in zip(self.levels, self.offsets[:-1], self.offsets[1:], strict=True):
             total += values[..., first:last][..., level]
+        if len(self.parts.node):
+            own = np.repeat(values[..., self.offsets[-1] :], np.diff(self.parts.ends), axis=-1)
+            for at in np.ndindex(total.shape[:-1]):
+                total[at] += np.bincount(self.parts.places, own[at], len(self))
         return total
 
     @cached_property
     def centres(self) -> Floats:
-        """Unit vectors to the middle of each node."""
+        """Unit vectors to the middle of each node; those of parts are those of their nodes."""
         lat, lon = np.radians(self.points.lat), np.radians(self.points.lon)
         flat = np.cos(lat)
         sums = [
@@ -106,6 +154,7 @@ class PlaceTree:
             for side in (flat * np.cos(lon), flat * np.sin(lon), np.sin(lat))
         ]
         vectors = np.stack(sums, axis=1)
+        vectors[self.offsets[-1] :] = vectors[self.parts.node]
         # Rounded: sines and cosines may differ in the last bit between machines.
         found: Floats = np.round(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 12)
         return found
@@ -117,7 +166,7 @@ class PlaceTree:
     @cached_property
     def radii(self) -> Floats:
         """Distance in km from the middle of each node to the middle of its farthest place, plus that place's own."""
-        places = slice(self.offsets[-2], None)
+        places = slice(self.offsets[-2], self.offsets[-1])
         own = self._spread(self.points.owner, self.centres[places], self.points)
         radii = [np.round(own, 6)]
         for at in range(len(self.levels) - 2, -1, -1):
@@ -147,6 +196,14 @@ class PlaceTree:
         return below[self.first[at]], below[self.end[at] - 1] + 1
 
 
+def _differences(values: Floats, first: Ints, end: Ints) -> Floats:
+    """Return the sums over ranges of the last axis."""
+    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, axis=-1, out=total[..., 1:])
+    found: Floats = total[..., end] - total[..., first]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class PlacedZones:
     """Zones of one axis as parts of a `PlaceTree`.
@@ -158,7 +215,7 @@ class PlacedZones:
     first, end : array of int
         The range of places of each zone that is a node or lies inside a place; of others, a range of `members`.
     members : array of int
-        Places of zones that are no nodes.
+        Parts of zones that are no nodes, numbered like places, after these.
     inside_place : array of bool
         Whether a zone is smaller than the place that it lies in.
     points : SamplePoints
@@ -174,7 +231,7 @@ class PlacedZones:
     points: SamplePoints
 
     def places(self, zones: Ints) -> tuple[Ints, Ints]:
-        """Return the places of each of some zones in one array, and how many each zone has."""
+        """Return the places or parts of each of some zones in one array, and how many each zone has."""
         found = spans(self.first[zones], self.end[zones])
         count = self.end[zones] - self.first[zones]
         listed = np.repeat(self.level[zones] < 0, count)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from h3ronpy import vector
 
 from odkanon.core.arrays import Ints
-from odkanon.estimate.place_tree import FINEST, PlacedZones, PlaceTree, SamplePoints
+from odkanon.estimate.place_tree import FINEST, NodeParts, PlacedZones, PlaceTree, SamplePoints
 from odkanon.estimate.target_areas import on_globe
 from odkanon.zoning.cells import Cells, Floats, cell_to_latlng, cell_to_parent, latlng_to_cell
 from odkanon.zoning.spherical_geometry import RADIUS_KM
@@ -20,15 +20,22 @@ Shapes = npt.NDArray[Any]
 MOST = 1_200
 """Places to aim for."""
 _POINTS_BELOW = 2
+_FEW_POINTS = 16
+"""Zones with fewer points than this have some of their own, at which their trips are."""
+_GRID = np.array([1, 3, 5]) / 6
+_MOST_PAIRS, _COARSER = 2_000_000, 3
+"""Pairs of parts of zones that cross each other, beyond which cells are chosen coarser, up to so many levels."""
 
 
-def place_shapes(axes: tuple[Shapes, Shapes]) -> tuple[PlaceTree, list[PlacedZones]]:
+def place_shapes(axes: tuple[Shapes, Shapes], rows: tuple[Ints, Ints]) -> tuple[PlaceTree, list[PlacedZones]]:
     """Return the places of zones given by outlines in degrees; one without an outline contains everything.
 
     Parameters
     ----------
     axes : tuple of array of shapely geometries
         The zones of both axes, None where the outline is unknown.
+    rows : tuple of array of int
+        For each row the numbers of its zones.
     """
     import shapely
 
@@ -41,7 +48,7 @@ def place_shapes(axes: tuple[Shapes, Shapes]) -> tuple[PlaceTree, list[PlacedZon
     sizes = [len(axis) for axis in axes]
     numbers = [zone[: sizes[0]], zone[sizes[0] :]]
     parent = points.parents(len(shapes))
-    return _free(points, numbers) if parent is None else _nested(points, parent, numbers)
+    return _crossing(shapely, shapes, points, numbers, rows) if parent is None else _nested(points, parent, numbers)
 
 
 def _resolution(shapely: Any, shapes: Shapes) -> int:
@@ -58,6 +65,26 @@ def _resolution(shapely: Any, shapes: Shapes) -> int:
     return 0
 
 
+def _narrow(shapely: Any, shapes: Shapes) -> tuple[Shapes, Ints]:
+    """Return shapes of which those wider than half of the globe are cut, and for each piece the number of its shape."""
+    west, _, east, _ = shapely.bounds(shapes).T
+    wide = np.flatnonzero(east - west >= 180)
+    thirds = shapely.box(np.array([-180, -60, 60]), -90, np.array([-60, 60, 180]), 90)
+    kept = np.setdiff1d(np.arange(len(shapes)), wide)
+    cut = shapely.intersection(shapes[wide][:, None], thirds).ravel()
+    return np.concatenate([shapes[kept], cut]), np.concatenate([kept, np.repeat(wide, len(thirds))])
+
+
+def _points_within(shapely: Any, shapes: Shapes) -> SamplePoints:
+    """Return a point on each shape, and those of a grid of nine over its box that are inside."""
+    west, south, east, north = (side[:, None] for side in shapely.bounds(shapes).T)
+    x, y = (each.ravel() for each in np.meshgrid(_GRID, _GRID))
+    grid = shapely.points(west + x * (east - west), south + y * (north - south))
+    owner, which = np.nonzero(shapely.intersects(shapes[:, None], grid))
+    points = np.concatenate([shapely.point_on_surface(shapes), grid[owner, which]])
+    return SamplePoints(np.concatenate([np.arange(len(shapes)), owner]), shapely.get_y(points), shapely.get_x(points))
+
+
 class _Points:
     """Points inside zones: their cells, and for each pair of a point and a zone that contains it, both numbers."""
 
@@ -70,9 +97,9 @@ class _Points:
         """Return middles of cells inside polygons, and one point of each polygon that contains none."""
         fine = resolution + _POINTS_BELOW
         known = np.flatnonzero(~shapely.is_missing(shapes))
-        wkb = pa.array([shapely.to_wkb(shape) for shape in shapes[known]], pa.binary())
-        lists = pa.array(vector.wkb_to_cells(wkb, fine))
-        zone = np.repeat(known, np.diff(lists.offsets.to_numpy()))
+        pieces, owner = _narrow(shapely, shapes[known])
+        lists = pa.array(vector.wkb_to_cells(pa.array(shapely.to_wkb(pieces).tolist(), pa.binary()), fine))
+        zone = np.repeat(known[owner], np.diff(lists.offsets.to_numpy()))
         cells, point = np.unique(lists.values.to_numpy().astype(np.uint64), return_inverse=True)
         lat, lon = cell_to_latlng(cells)
         missed = np.setdiff1d(known, zone)
@@ -171,32 +198,36 @@ def _nodes_of(tree: PlaceTree, level: Ints, node: Ints) -> PlacedZones:
     return PlacedZones(level, node, tree.first[at], tree.end[at], none, inside, points)
 
 
-def _free(points: _Points, numbers: list[Ints]) -> tuple[PlaceTree, list[PlacedZones]]:
-    """Return cells as places of zones that cross each other; each zone has those of which it covers half."""
-    base, place = np.unique(cell_to_parent(points.cells, points.resolution), return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    tree = PlaceTree(
-        [np.zeros(len(base), dtype=np.int64), np.arange(len(base))],
-        SamplePoints(place[order].astype(np.int64), points.lat[order], points.lon[order]),
-    )
+def _crossing(
+    shapely: Any, shapes: Shapes, points: _Points, numbers: list[Ints], rows: tuple[Ints, Ints]
+) -> tuple[PlaceTree, list[PlacedZones]]:
+    """Return the points as places of zones that cross each other: each zone consists of parts of cells."""
     zones = int(points.zone.max()) + 1
-    key, inside = np.unique(points.zone * len(base) + place[points.point], return_counts=True)
-    zone, cell = np.divmod(key, len(base))
-    half = 2 * inside >= np.bincount(place, minlength=len(base))[cell]
-    most = np.lexsort((-inside, zone))
-    half[most[np.flatnonzero(np.diff(zone[most], prepend=-1))]] = True  # at least the one that it covers best
-    zone, cell = zone[half], cell[half]
-    ends = np.searchsorted(zone, np.arange(zones + 1))
-    none = SamplePoints(np.empty(0, np.int64), np.empty(0), np.empty(0))
-    return tree, [
-        PlacedZones(
-            np.full(len(own), -1),
-            np.zeros(len(own), dtype=np.int64),
-            ends[own],
-            ends[own + 1],
-            cell.astype(np.int64),
-            np.zeros(len(own), dtype=bool),
-            none,
-        )
-        for own in numbers
-    ]
+    for coarser in range(_COARSER + 1):
+        cells = cell_to_parent(points.cells, max(points.resolution - coarser, 0))
+        base, cell = np.unique(cells, return_inverse=True)
+        key = points.zone * len(base) + cell[points.point]
+        order = np.argsort(key, kind="stable")
+        part, first = np.unique(key[order], return_index=True)
+        count = np.bincount(part // len(base), minlength=zones)
+        if int((count[numbers[0][rows[0]]] * count[numbers[1][rows[1]]]).sum()) <= _MOST_PAIRS:
+            break
+    by_cell = np.argsort(cell, kind="stable")
+    position = np.empty(len(cell), dtype=np.int64)
+    position[by_cell] = np.arange(len(cell))
+    tree = PlaceTree(
+        [np.zeros(len(cell), dtype=np.int64), cell[by_cell].astype(np.int64), np.arange(len(cell))],
+        SamplePoints(np.arange(len(cell)), points.lat[by_cell], points.lon[by_cell]),
+        NodeParts(part % len(base) + 1, position[points.point[order]], np.append(first, len(order))),
+    )
+    ends = np.searchsorted(part // len(base), np.arange(zones + 1))
+    members = len(cell) + np.arange(len(part))
+    few = (np.bincount(points.zone, minlength=zones) < _FEW_POINTS) & ~shapely.is_missing(shapes)
+    placed = []
+    for own in numbers:
+        inside = few[own]
+        within = _points_within(shapely, shapes[own[inside]])
+        within = SamplePoints(np.flatnonzero(inside)[within.owner], within.lat, within.lon)
+        none = np.full(len(own), -1)
+        placed.append(PlacedZones(none, none + 1, ends[own], ends[own + 1], members, inside, within))
+    return tree, placed

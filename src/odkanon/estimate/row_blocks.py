@@ -9,8 +9,6 @@ import numpy as np
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.estimate.place_tree import PlacedZones, PlaceTree
 
-_CELLS_AT_ONCE = 1 << 22
-
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
@@ -70,7 +68,6 @@ def divide_into_blocks(
     is_node = (from_zones.level[origin] >= 0) & (to_zones.level[destination] >= 0)
     search = _Search(tree, zones, rows, np.flatnonzero(~fine & is_node), covers, nearness)
     blocks = search.run(only_places=bool((~is_node).any()))
-    blocks = _paint(blocks, tree, zones, rows, np.flatnonzero(~fine & ~is_node), covers)
     order = np.lexsort((blocks[1], blocks[0]))
     start, end, row = blocks[0][order], blocks[1][order], blocks[2][:, order]
     key = start * int(tree.offsets[-1]) + end
@@ -79,7 +76,7 @@ def divide_into_blocks(
     own = np.zeros(len(origin), dtype=bool)
     own[row[row >= 0]] = True
     whole = np.flatnonzero(~own & ~fine & is_node)
-    pairs = np.flatnonzero(fine | (~own & ~is_node))
+    pairs = np.flatnonzero(fine | ~is_node)
     one, other, owner = _pairs_of_places(zones, rows, pairs)
     one = np.concatenate(
         [one + tree.offsets[-2], tree.offsets[from_zones.level[origin[whole]]] + from_zones.node[origin[whole]]]
@@ -106,8 +103,11 @@ def _pairs_of_places(
 
 
 def _block_of(key: Ints, origin: Ints, destination: Ints, tree: PlaceTree) -> Ints:
-    """Return the block that contains each pair of places; -1 for pairs of larger nodes."""
+    """Return the block that contains each pair of places or parts; -1 for pairs of larger nodes."""
     nodes = int(tree.offsets[-1])
+    if len(tree.parts.node):
+        start, end = (tree.parts.node[side - nodes] for side in (origin, destination))
+        return np.searchsorted(key, start * nodes + end)
     found = np.full(len(origin), -1)
     are_places = (origin >= tree.offsets[-2]) & (destination >= tree.offsets[-2])
     origin, destination = (np.where(are_places, side, tree.offsets[-2]) for side in (origin, destination))
@@ -130,7 +130,7 @@ class _Search:
     nearness: float
 
     def run(self, *, only_places: bool) -> tuple[Ints, Ints, Codes]:
-        """Return origin and destination node and row of each block; with `only_places`, of all pairs of places."""
+        """Return origin, destination and row of each block; with `only_places`, of all pairs of the finest nodes."""
         tree, (zones_o, zones_d), (rows_o, rows_d) = self.tree, self.zones, self.rows
         level_o, level_d = zones_o.level[rows_o[self.used]], zones_d.level[rows_d[self.used]]
         deepest = np.maximum(level_o, level_d)
@@ -138,14 +138,14 @@ class _Search:
         origin = destination = np.zeros(1, dtype=np.int64)
         row = np.full((self.covers.shape[1], 1), -1, dtype=np.int32)
         done: list[tuple[Ints, Ints, Codes]] = []
-        for at in range(len(tree.levels)):
+        for at in range(tree.block_level + 1):
             for _, _, one, other in (pair for pair in pairs if pair[0] == at):  # the finest comes last
                 which = self.used[(level_o == one) & (level_d == other)]
                 for part in range(len(row)):
                     some = which[self.covers[which, part]]
                     row[part] = self._assign(at, (one, other), some, (origin, destination), row[part])
-            divided = np.full(len(origin), at < len(tree.levels) - 1)
-            if not only_places and at < len(tree.levels) - 1:
+            divided = np.full(len(origin), at < tree.block_level)
+            if not only_places and at < tree.block_level:
                 below = {(min(one, at), min(other, at)) for deep, _, one, other in pairs if deep > at}
                 divided = np.zeros(len(origin), dtype=bool)
                 for one, other in sorted(below):
@@ -203,28 +203,3 @@ class _Search:
         parent = np.repeat(np.arange(len(origin)), count)
         number = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
         return first[parent] + number // wide[parent], first_to[parent] + number % wide[parent], parent
-
-
-def _paint(
-    blocks: tuple[Ints, Ints, Codes],
-    tree: PlaceTree,
-    zones: tuple[PlacedZones, PlacedZones],
-    rows: tuple[Ints, Ints],
-    which: Ints,
-    covers: Bools,
-) -> tuple[Ints, Ints, Codes]:
-    """Assign pairs of places to rows between zones that are no nodes; where they overlap, to the smallest."""
-    if not len(which):
-        return blocks
-    origin, destination, row = blocks
-    order = np.lexsort((destination, origin))
-    origin, destination, row = origin[order], destination[order], row[:, order]
-    ones, others = (end.places(side[which])[1] for end, side in zip(zones, rows, strict=True))
-    largest = np.lexsort((-which, -(ones * others)))  # of equal ones, the first row is painted last
-    which, batch = which[largest], np.cumsum((ones * others)[largest]) // _CELLS_AT_ONCE
-    for number in np.unique(batch).tolist():
-        one, other, owner = _pairs_of_places(zones, rows, which[batch == number])
-        for part in range(len(row)):
-            own = covers[owner, part]
-            row[part, (one * len(tree) + other)[own]] = owner[own]  # of repeated positions, the last counts
-    return origin, destination, row

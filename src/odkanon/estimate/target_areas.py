@@ -31,7 +31,7 @@ _MARGIN, _COARSE_MARGIN = 0.2, 0.3
 """How far the cells below an H3 cell may reach beyond its outline, as a share of an edge (measured: 0.151 and 0.29)."""
 _COARSE = 3
 _POLAR = 85.0
-"""Latitude beyond which the outline of a cell, whose sides are drawn straight in degrees, says little of where it is."""
+"""Latitude beyond which outlines of cells, with sides drawn straight in degrees, mean little."""
 _ROUNDING = 1e-9
 """Share of an area below which an overlap is due to rounding."""
 _NO_PAIRS = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -81,7 +81,7 @@ def on_globe(shapes: Shapes) -> Shapes:
     beyond = np.flatnonzero((west < -180) | (east > 180))
     if len(beyond):
         world, own = shapely.box(-180, -90, 180, 90), shapes[beyond]
-        turned = [shapely.transform(own, lambda points, by=by: points + [by, 0]) for by in (-360, 0, 360)]
+        turned = [shapely.transform(own, lambda points, by=by: points + np.array([by, 0])) for by in (-360, 0, 360)]
         shapes[beyond] = shapely.union_all(shapely.intersection(np.stack(turned), world), axis=0)
     return shapes
 
