@@ -30,6 +30,7 @@ class ExportFormat(StrEnum):
     csv = "csv"
     parquet = "parquet"
     matrix = "matrix"
+    trips = "trips"
     xlsx = "xlsx"
     dcat = "dcat"
 
@@ -49,6 +50,7 @@ class ExportMeasure(StrEnum):
         flowmap: tables for flowmap.blue. kepler: a map for kepler.gl. pmtiles: tiles for web maps. skmob: tessellation
         and flows for scikit-mobility. csv, parquet: with --onto. xlsx: a table by place
         and attribute, with bounds. matrix: matrix.csv and matrix.parquet, computed again.
+        trips: single trips drawn from the estimate, with points, for simulations; as many as each row lists.
         dcat: entries of a data catalogue. [default: matrix; of releases by attribute, the flows that match --where, as
         CSV and Parquet]
     --where EXPR  Export only rows in which all trips match, such as 'mode == "car" and hour == "07-09"'. For releases
@@ -113,6 +115,8 @@ def export(
     `odkanon export release --onto communes.gpkg --id CODE --to omx -o communes.omx`
 
     `odkanon export cube --to xlsx --wide --onto communes.gpkg --id CODE -o communes.xlsx`
+
+    `odkanon export cube --to trips -o drawn`
 
     `odkanon export january february --to dcat -o catalogue.jsonld --publisher "City of X" --homepage
     https://data.x.org --licence https://creativecommons.org/licenses/by/4.0/ --country FRA --date 2026-11-15`

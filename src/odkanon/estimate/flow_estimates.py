@@ -147,7 +147,7 @@ class ReleaseReader:
         return SelectedRows(parts, weights[parts], trips * certain, trips * possible)
 
     @cached_property
-    def _entries(self) -> _Entries:
+    def entries(self) -> RowEntries:
         """Where the trips of which row are, for all combinations."""
         blocks, model, nodes = self.model.blocks, self.model, self.tree.size
         columns: list[list[Any]] = [[] for _ in range(5)]
@@ -166,7 +166,7 @@ class ReleaseReader:
             columns[4].append(np.full(len(used) + len(beside), part))
         (starts, ends), rows = (nodes * len(blocks.row) + len(side.level) for side in model.zones), len(model.rows[0])
         origins, destinations, of_rows, shares, parts = (np.concatenate(column) for column in columns)
-        return _Entries(origins, destinations, of_rows, shares, parts, (rows, starts, ends))
+        return RowEntries(origins, destinations, of_rows, shares, parts, (rows, starts, ends))
 
     def _shares(self, areas: Areas, axis: int) -> Any:
         """Return the share of each node (of all combinations, then of zones inside a place) in each area, both ways.
@@ -211,7 +211,7 @@ class ReleaseReader:
         Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made: what starts in a
         few areas is laid out over all nodes, where each pair finds what ends in its destination.
         """
-        entries, start, end = self._entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
+        entries, start, end = self.entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
         first, count = end.indptr[pairs[1]].astype(np.int64), np.diff(end.indptr)[pairs[1]].astype(np.int64)
         nodes, found = entries.shape[2], {name: np.zeros(len(first)) for name in self.measures}
         reached = {name: start @ entries.flow(name, mass) for name, mass in self.measures.items()}
@@ -231,13 +231,13 @@ class ReleaseReader:
                 laid_out[place] = 0
         return found
 
-    def _counted(self, chosen: SelectedRows) -> _Entries:
+    def _counted(self, chosen: SelectedRows) -> RowEntries:
         """Return the entries that count, with the share of them that does."""
         weights = np.zeros(len(self.model.blocks.row))
         weights[chosen.parts] = chosen.weights
-        return self._entries if (weights == 1).all() else self._entries.times(weights[self._entries.part])
+        return self.entries if (weights == 1).all() else self.entries.times(weights[self.entries.part])
 
-    def _expected(self, entries: _Entries, start: Any, end: Any) -> dict[str, Any]:
+    def _expected(self, entries: RowEntries, start: Any, end: Any) -> dict[str, Any]:
         flows = {name: entries.flow(name, mass) for name, mass in self.measures.items()}
         return {name: (start[1] @ (flow @ end[0])).tocsr() for name, flow in flows.items()}
 
@@ -328,7 +328,7 @@ class ReleaseReader:
         found: Floats = (origin[:, some].T.tocsr() @ flow @ destination).toarray()
         return found
 
-    def _row_shares(self, entries: _Entries, start: Any, end: Any) -> tuple[Any, Any]:
+    def _row_shares(self, entries: RowEntries, start: Any, end: Any) -> tuple[Any, Any]:
         """Return the share of each row that starts in each area, and that ends there, both for what is counted."""
         rows = len(self.measures["trips"])
         starts, ends = (of_rows @ shares[0] for of_rows, shares in zip(entries.of_rows, (start, end), strict=True))
@@ -367,7 +367,7 @@ class ReleaseReader:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
+class RowEntries:
     """Where the trips of which row are: nodes of both ends, by combination, and shares.
 
     The nodes of one combination follow those of another; after all of them come the zones inside a place. `shape` has
@@ -402,11 +402,11 @@ class _Entries:
             csr_array((self.share, (self.row, self.destination)), shape=(rows, ends)),
         )
 
-    def times(self, weight: Floats) -> _Entries:
+    def times(self, weight: Floats) -> RowEntries:
         """Return a share of each entry."""
         kept = weight > 0
         share = self.share[kept] * weight[kept]
-        return _Entries(self.origin[kept], self.destination[kept], self.row[kept], share, self.part[kept], self.shape)
+        return RowEntries(self.origin[kept], self.destination[kept], self.row[kept], share, self.part[kept], self.shape)
 
     def total(self, trips: Floats) -> float:
         """Return the estimated trips of all places."""

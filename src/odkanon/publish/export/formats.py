@@ -13,6 +13,7 @@ import pyarrow.parquet
 from odkanon.core.atomic_write import partial_folder
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
+from odkanon.estimate.drawn_trips import ABOUT, draw_trips
 from odkanon.estimate.flat_matrix import rewrite_matrix
 from odkanon.estimate.row_combinations import certain_rows
 from odkanon.estimate.zone_shares import read_weights
@@ -46,6 +47,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "pmtiles": (),
     "skmob": ("tessellation.geojson", "flows.csv"),
     "matrix": (MATRIX, MATRIX_PARQUET),
+    "trips": ("trips.csv", "trips.parquet", "about.txt"),
 }
 """The files of each format; none where the format is a single file, which may have any name."""
 ONTO_FILES: dict[str, tuple[str, ...]] = {
@@ -63,6 +65,7 @@ _WRITERS: dict[str, Callable[[SavedRelease, str, Path], None]] = {
     "kepler": write_kepler,
     "pmtiles": lambda release, measure, path: write_pmtiles(release, path),
     "skmob": write_skmob,
+    "trips": lambda release, measure, path: write_trips(release, path),
 }
 
 
@@ -94,6 +97,8 @@ class _Export:
             raise InputError(f"a release is {self.to} already; this format is for a matrix on zones of your own")
         elif self.to not in FILES:
             raise UnknownNameError.among("format", self.to, FILES)
+        if self.to == "trips" and self.where is not None:
+            raise OptionConflictError.between("where", "to trips", "trips of all rows are drawn; filter their table")
         if self.coarse_times and self.to != "flowmap":
             raise InputError("only flow maps contain times; leave out coarse times")
 
@@ -174,7 +179,7 @@ def export_release(
     ----------
     folder : path
         A release folder, or a folder of linked releases.
-    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob", "matrix"}
+    to : {"omx", "gpkg", "geoparquet", "geojson", "flowmap", "kepler", "pmtiles", "skmob", "matrix", "trips"}
         The format; "matrix" computes ``matrix.csv`` and ``matrix.parquet`` of the folder again. With ``onto``, one of
         "omx", "csv" and "parquet".
     output : path
@@ -222,6 +227,14 @@ def export_release(
     output.mkdir(parents=True, exist_ok=True)
     suffix = "" if export.files else f".{to}"
     return [path for part in linked_folders(folder) for path in export.run(part, output / f"{part.name}{suffix}")]
+
+
+def write_trips(release: SavedRelease, folder: Path) -> None:
+    """Write trips drawn from the estimate, and what is to be known of them."""
+    table = draw_trips(release)
+    pyarrow.parquet.write_table(table, folder / "trips.parquet")
+    write_csv(guard_text(table), folder / "trips.csv")
+    (folder / "about.txt").write_text(f"{ABOUT}\n", encoding="utf-8")
 
 
 def write_onto_omx(matrix: ZoneMatrix, path: Path) -> None:
