@@ -42,7 +42,7 @@ def draw_trips(saved: SavedRelease) -> pa.Table:
     pyarrow.Table
         ``trip, row`` (the line of ``classes.csv``, from 1), ``origin, destination`` (its zones), ``start_lat,
         start_lon, end_lat, end_lon``, a column for each attribute (its value, or the group of values that the row
-        states where the estimate does not tell them apart), ``departure`` (a time of day, where hours are known) and
+        states where the estimate does not separate them), ``departure`` (a time of day, where hours are known) and
         ``weight`` (the share of the weight of its row).
 
     Examples
@@ -51,7 +51,7 @@ def draw_trips(saved: SavedRelease) -> pa.Table:
     >>> from odkanon.publish.save import as_saved
     >>> saved = as_saved(odkanon.anonymize(odkanon.make_survey().slice(0, 4000), k=10, resolution=8))
     >>> trips = draw_trips(saved)
-    >>> trips.num_rows == saved.measure("trips").sum()
+    >>> trips.num_rows == int(saved.measure("trips").sum())
     True
     """
     lines = pa.array(np.arange(1, saved.table.num_rows + 1))
@@ -66,8 +66,8 @@ def draw_trips(saved: SavedRelease) -> pa.Table:
         covered = np.flatnonzero(draw.finer_row(ends, row))
         if not len(covered):
             break
-        again, part[covered] = draw.points(row[covered])
-        for end, new in zip(ends, again, strict=True):
+        redrawn, part[covered] = draw.points(row[covered])
+        for end, new in zip(ends, redrawn, strict=True):
             end[:, covered] = new
     table = reader.saved.table
     columns: dict[str, pa.Array] = {"trip": pa.array(np.arange(1, len(row) + 1)), "row": pa.array(order[row])}
