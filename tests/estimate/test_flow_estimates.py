@@ -14,12 +14,14 @@ import pytest
 
 pytest.importorskip("shapely")
 
+import h3
 import numpy as np
 import pyarrow as pa
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import odkanon
 from odkanon.estimate.flow_estimates import read_flows
 from odkanon.estimate.flow_intervals import shortest_interval
 from odkanon.estimate.flow_model import FlowModel, fit_flows
@@ -125,6 +127,69 @@ def test_no_bound_is_wrong_in_many_worlds(od: ODMatrix) -> None:
     release = anonymize(od, Rule(trips=3), method="cascade")
     if release.refusal is None:
         check(release, boxes(od, 3))
+
+
+@pytest.mark.parametrize("method", ["cascade", "mondrian", "freezones"])
+@pytest.mark.parametrize("at", [(-17.0, 180.0), (78.2, 15.6)])
+def test_bounds_hold_at_the_antimeridian_and_far_north(method: Any, at: tuple[float, float]) -> None:
+    random = np.random.default_rng(3)
+    lat, lon = (centre + random.normal(0, 0.05, (2, 600)) for centre in at)
+    ends = {"start_lat": lat[0], "start_lon": lon[0], "end_lat": lat[1], "end_lon": lon[1]}
+    wrapped = {name: (side + 180) % 360 - 180 if "lon" in name else side for name, side in ends.items()}
+    release = odkanon.anonymize(pa.table(wrapped), k=10, method=method, engine="memory")
+    x, y = (np.linspace(side.min() - 0.01, side.max() + 0.01, 4) for side in (lon, lat))
+    corners = [(i, j) for i in range(3) for j in range(3)]
+    squares = [shapely.box(x[i], y[j], x[i + 1], y[j + 1]) for i, j in corners]
+    areas = PolygonAreas([f"{i}-{j}" for i, j in corners], np.array(squares, dtype=object))
+    found = {
+        (row["origin"], row["destination"]): row
+        for row in read_flows(as_saved(release)).between(areas, areas, least=0.0).table.to_pylist()
+    }
+    start, end = areas.number(lat[0], wrapped["start_lon"]), areas.number(lat[1], wrapped["end_lon"])
+    assert (start >= 0).all(), "areas beyond 180 degrees contain the points beyond it"
+    for one, other in set(zip(start.tolist(), end.tolist(), strict=True)):
+        row, trips = found[areas.ids[one], areas.ids[other]], int(((start == one) & (end == other)).sum())
+        assert row["low"] <= trips
+        assert row["high"] is None or trips <= row["high"] + release.suppressed.trips
+
+
+@given(worlds())
+@tries(30)
+def test_no_narrower_bounds_hold_for_single_rows(od: ODMatrix) -> None:
+    """By brute force over the cells inside each zone: a row can have all of its trips in a pair of cells, or none."""
+    release = anonymize(od, Rule(trips=3), method="cascade")
+    if release.refusal is not None or od.origins.resolution is None:
+        return
+    saved, resolution = as_saved(release), od.origins.resolution
+    areas = CellAreas(np.unique(cell_to_parent(od.origins.leaves, max(resolution - 1, 0)))[:3], max(resolution - 1, 0))
+
+    def related(zone: str) -> list[tuple[bool, bool]]:
+        """Whether a zone is certainly inside each area, and whether it may be."""
+        cells = None if zone == "world" else h3.cell_to_children(zone, max(resolution, h3.get_resolution(zone)))
+        own = [None] if cells is None else [h3.cell_to_parent(cell, areas.resolution) for cell in cells]
+        return [(all(cell == area for cell in own), cells is None or area in own) for area in areas.ids]
+
+    rows = saved.table.to_pylist()
+    known = {zone: related(zone) for row in rows for zone in (row["origin"], row["destination"])}
+    for row in read_flows(saved).between(areas, areas, least=0.0).table.to_pylist():
+        one, other = areas.ids.index(row["origin"]), areas.ids.index(row["destination"])
+        low, high = (
+            sum(
+                each["trips"]
+                for each in rows
+                if known[each["origin"]][one][at] and known[each["destination"]][other][at]
+            )
+            for at in (0, 1)
+        )
+        assert row["low"] == low
+        assert row["high"] is None or row["high"] == high + saved.manifest["unlisted"]["at_most_trips"]
+
+
+def test_boxes_are_estimated_no_worse_than_spread_evenly() -> None:
+    found = odkanon.anonymize(odkanon.make_survey().slice(0, 12_000), k=10, method="mondrian").accuracy["trips"]
+    for place in found.squares[1:]:
+        assert place.estimated is not None
+        assert place.estimated > place.cpc
 
 
 def test_cells_of_the_release_are_known_exactly() -> None:

@@ -10,7 +10,7 @@ from weakref import finalize
 import numpy as np
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, spans
 from odkanon.core.parsing import format_count
 from odkanon.errors import InputError
 from odkanon.estimate.flow_intervals import shortest_interval, variance
@@ -28,6 +28,8 @@ from odkanon.zoning.zone_nodes import cell_nodes
 
 DOUBT = 0.35
 """Variance, per squared estimate beyond what is sure, of the share of a value within a group of values."""
+APART, CROSSING = 0.005, 0.035
+"""The same, of releases whose zones on an axis do not overlap (no finer row tells where its trips are), or cross."""
 LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
@@ -145,6 +147,15 @@ class ReleaseReader:
         weights = self.groups.matching(where, self.saved)
         parts = np.flatnonzero(weights > 0)
         return SelectedRows(parts, weights[parts], trips * certain, trips * possible)
+
+    @cached_property
+    def _doubt_of_zones(self) -> float:
+        """Variance, per squared estimate beyond what is sure, of zones that are coarse everywhere."""
+        zones = self.model.zones[0]
+        if len(self.tree.parts.node):
+            return CROSSING
+        size = (zones.end - zones.first)[~zones.inside_place].sum()
+        return APART if size <= len(self.tree) else 0.0
 
     @cached_property
     def entries(self) -> RowEntries:
@@ -291,7 +302,8 @@ class ReleaseReader:
             )
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         total = float(self.measures["trips"].sum()) if where is None else entries.total(self.measures["trips"])
-        return FlowEstimates(self._table(columns, origins, destinations, chosen.doubt), total)
+        doubt = chosen.doubt + self._doubt_of_zones
+        return FlowEstimates(self._table(columns, origins, destinations, doubt), total)
 
     def _table(self, columns: dict[str, Any], origins: Areas, destinations: Areas, doubt: float) -> pa.Table:
         trips, low, high = (np.round(columns[name], DIGITS) for name in ("trips", "low", "high"))

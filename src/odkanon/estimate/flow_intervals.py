@@ -9,7 +9,7 @@ from odkanon.core.arrays import Bools, Ints
 from odkanon.zoning.cells import Floats
 
 COVERAGE = 0.8
-PER_TRIP, PER_ROW, PER_SQUARE = 1.6, 1.0, 0.01
+PER_TRIP, PER_ROW, PER_SQUARE = 1.6, 1.0, 0.007
 """Variance per estimated trip, per squared row that is divided and per squared estimate (see `variance`). Fitted to one
 survey and checked on others; see docs/accuracy.md."""
 _TAILS = np.linspace(0.0, 1 - COVERAGE, 9)
@@ -19,7 +19,7 @@ _MOST = 1 << 40
 def variance(mean: Floats, divided: Floats) -> Floats:
     """Return the variance of a flow beyond what is sure.
 
-    ``1.6 u + sum x^2 + 0.01 u^2`` with the estimate u beyond what is sure, and ``x = n p (1 - p)`` for each row of n
+    ``1.6 u + sum x^2 + 0.007 u^2`` with the estimate u beyond what is sure, and ``x = n p (1 - p)`` for each row of n
     trips of which an estimated share p belongs to the flow.
 
     Parameters
