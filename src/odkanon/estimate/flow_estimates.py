@@ -29,7 +29,7 @@ from odkanon.zoning.zone_nodes import cell_nodes
 DOUBT = 0.35
 """Variance, per squared estimate beyond what is sure, of the share of a value within a group of values."""
 APART, CROSSING = 0.005, 0.035
-"""The same, of releases whose zones on an axis do not overlap (no finer row tells where its trips are), or cross."""
+"""The same, of releases whose zones on an axis do not overlap (no finer row locates trips), or cross."""
 LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
