@@ -22,9 +22,13 @@ from odkanon.zoning.cells import Floats
 
 DISTANCES_KM = np.array([0, 0.3, 0.6, 0.9, 1.2, 1.6, 2, 3, 4, 5.5, 7, 9, 11, 14, 17, 21, 26, 32, 40, 60])
 """Lower limits of the classes of distance."""
+FEWER_KM = np.setdiff1d(DISTANCES_KM, [0.6, 0.9, 1.6])
+"""The same where each combination of attributes has a decay of its own."""
 _FURNESS_ROUNDS = 2
 RETURN_SHARE = 0.85
 """Weight of the flow the other way in the final rate, where as many trips start as end everywhere."""
+RETURN_SHARE_BY_ATTRIBUTES = 0.75
+"""The same in releases by attributes, whose combinations are not in balance."""
 _RETURN_ROUNDS = 4
 SHRINKAGE = 40.0
 """Trips from the surroundings that the shares of combinations of attributes in a place are mixed with."""
@@ -180,6 +184,10 @@ class _Fit:
     combinations: Combinations
     settings: FitSettings
 
+    @property
+    def _limits_km(self) -> Floats:
+        return DISTANCES_KM if len(self.blocks.row) == 1 else FEWER_KM
+
     @cached_property
     def _classes(self) -> tuple[Ints, Ints]:
         blocks = self.blocks
@@ -191,7 +199,7 @@ class _Fit:
     def _class(self, origin: Ints, destination: Ints) -> Ints:
         """Return the class of distance between nodes."""
         distance = np.round(self.tree.distance(origin, destination), 6)
-        return np.searchsorted(DISTANCES_KM, distance, side="right").astype(np.int64) - 1
+        return np.searchsorted(self._limits_km, distance, side="right").astype(np.int64) - 1
 
     @cached_property
     def _used(self) -> Ints:
@@ -211,12 +219,12 @@ class _Fit:
 
     def run(self) -> Rates:
         """Return the fitted rates."""
-        parts, places, width = len(self.blocks.row), len(self.tree), len(DISTANCES_KM)
+        parts, places, width = len(self.blocks.row), len(self.tree), len(self._limits_km)
         even = np.full((parts, places), 1 / places)
         rates = Rates(even, even, np.ones((parts, width)))
         for _ in range(self.settings.rounds):
             starts, ends, decay = self._expected(rates)
-            balance = self._balance(starts, ends)
+            balance = 0.0 if parts > 1 else self._balance(starts, ends)
             rates = replace(self._adjusted(rates, *self._balanced(starts, ends, balance), decay), balance=balance)
         return rates
 
@@ -291,7 +299,7 @@ class _Fit:
         """Return the trips that start and end in each place, and those of each class of distance."""
         blocks, (classes, beside_classes), part = self.blocks, self._classes, self.blocks.beside_part
         trips, beside = self._allocated(*self._limited(*self._rate(rates)))
-        parts, nodes, width = len(trips), self.tree.size, len(DISTANCES_KM)
+        parts, nodes, width = len(trips), self.tree.size, len(self._limits_km)
         decay = _sums_by_part(classes, trips, width)
         decay += _sums(part * width + beside_classes, beside, parts * width).reshape(parts, width)
         ends = [
@@ -307,16 +315,11 @@ class _Fit:
         ]
         return ends[0], ends[1], decay
 
-    def _balanced(self, starts: Floats, ends: Floats, weight: float) -> tuple[Floats, Floats]:
+    @staticmethod
+    def _balanced(starts: Floats, ends: Floats, weight: float) -> tuple[Floats, Floats]:
         """Mix what starts in each place with what ends there."""
-        group = self.combinations.back
-        totals = _grouped(starts, group), _grouped(ends, group)
-        middle = (totals[0] + totals[1]) / 2
-        mixed = [
-            trips * (1 - weight + weight * _ratio(middle, total))
-            for trips, total in zip((starts, ends), totals, strict=True)
-        ]
-        return mixed[0], mixed[1]
+        middle = weight * (starts + ends) / 2
+        return (1 - weight) * starts + middle, (1 - weight) * ends + middle
 
     def _balance(self, starts: Floats, ends: Floats) -> float:
         """Return how far people come back: 1 if as many trips start as end in each coarse node, 0 if half as many."""
@@ -371,7 +374,7 @@ class _Fit:
         within = blocks.beside_part[known] * gravity.shape[1] + blocks.beside_block[known]
         of_group = _ratio(gravity, _grouped(gravity, group))
         share, beside_share = self._limited(gravity, gravity_beside)
-        returns = RETURN_SHARE * rates.balance
+        returns = RETURN_SHARE * rates.balance if len(group) == 1 else RETURN_SHARE_BY_ATTRIBUTES
         for _ in range(_RETURN_ROUNDS):
             flow, beside = self._allocated(share, beside_share)
             flow = flow + _sums(within, beside[known], flow.size).reshape(flow.shape)
