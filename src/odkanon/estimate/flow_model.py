@@ -23,7 +23,7 @@ from odkanon.zoning.cells import Floats
 DISTANCES_KM = np.array([0, 0.3, 0.6, 0.9, 1.2, 1.6, 2, 3, 4, 5.5, 7, 9, 11, 14, 17, 21, 26, 32, 40, 60])
 """Lower limits of the classes of distance."""
 FEWER_KM = np.setdiff1d(DISTANCES_KM, [0.6, 0.9, 1.6])
-"""The same where each combination of attributes has a decay of its own."""
+"""The same where each combination of attributes has a decay of its own, and where classes are counted with noise."""
 _FURNESS_ROUNDS = 2
 RETURN_SHARE = 0.85
 """Weight of the flow the other way in the final rate, where as many trips start as end everywhere."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Codes, Ints
 from odkanon.errors import InputError
-from odkanon.estimate.flow_model import DISTANCES_KM
+from odkanon.estimate.flow_model import FEWER_KM
 from odkanon.estimate.place_tree import FINEST
 from odkanon.model.od import Matrix
 from odkanon.zoning.cells import Cells, Floats, cell_to_children, cell_to_parent, cell_to_resolution
@@ -78,14 +78,14 @@ class PublicPlaces:
         cosine = np.clip(vectors @ vectors.T, -1, 1)
         distance = RADIUS_KM * np.arccos(cosine, out=cosine)
         np.fill_diagonal(distance, 0.0)
-        found = np.searchsorted(DISTANCES_KM, np.round(distance, 3), side="right") - 1
+        found = np.searchsorted(FEWER_KM, np.round(distance, 3), side="right") - 1
         classes: npt.NDArray[np.uint8] = found.astype(np.uint8)
         return classes
 
     @property
     def distances(self) -> int:
         """Number of classes of distance."""
-        return len(DISTANCES_KM)
+        return len(FEWER_KM)
 
     @cached_property
     def _centres(self) -> tuple[Floats, Floats] | None:
