@@ -66,7 +66,7 @@ def test_rows_of_few_persons_and_households_are_counted_in_a_cascade(tmp_path: P
         assert len(rows) == 1
         smallest, below = int(rows[0].split()[3]), int(rows[0].split()[5].replace(",", ""))
         assert smallest < 10 < below
-        assert f" flows have fewer than 10 different {who} (the smallest has {smallest}, counting" in text
+        assert f" flows have fewer than 10 different {who} (the smallest has {smallest})." in text
     classes = (tmp_path / "r" / "classes.csv").read_text().splitlines()[0]
     assert "persons" not in classes
     assert "household" not in classes

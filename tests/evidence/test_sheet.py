@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,26 @@ def test_a_rule_on_persons_promises_as_many_trips(town: Path) -> None:
     made = anonymize(build_od(read_trips(town), resolution=9), Rule(persons=10)).save(town.parent / "persons")
     assert check_release(made, Policy(rule={"trips": 10, "persons": 10})) == []
     assert check_release(made, Policy(rule={"trips": 11})) == ["rule: the release promises 10 trips; 11 are asked for"]
+
+
+def test_the_recipe_names_the_trips_and_how_they_are_read(sheet: Path, saved: Path, tmp_path: Path) -> None:
+    for at, release_or_recipe in enumerate((saved, f"{saved}.recipe.json")):
+        done = odkanon("evidence", release_or_recipe, "--seconds", 1, "-o", tmp_path / f"sheet{at}")
+        assert done.returncode == 0, output(done)
+        assert json.loads((tmp_path / f"sheet{at}.json").read_text())["trips"] == json.loads(sheet.read_text())["trips"]
+    moved = saved.parent / "elsewhere"
+    moved.mkdir()
+    shutil.copytree(saved, moved / "release")
+    done = odkanon("evidence", moved / "release", "-o", tmp_path / "none")
+    assert done.returncode == 2
+    assert "were not found by its recipe; name them, with the reading options (option --trips FILE)" in output(done)
+
+
+def test_the_sheet_has_the_digest_of_every_file(sheet: Path, saved: Path) -> None:
+    files = {each.name for each in saved.iterdir()}
+    text = sheet.with_suffix(".html").read_text()
+    assert json.loads(sheet.read_text())["release"]["sha256"].keys() == files
+    assert all(name in text for name in files)
 
 
 def test_a_sheet_is_written_outside_the_release_only(saved: Path, town: Path) -> None:

@@ -21,6 +21,7 @@ from cli.runner import odkanon, output
 from engine.layouts import UTM, projected
 from engine.same import messy, said
 from odkanon import InputError, Rule, read_matrix, read_recipe
+from odkanon.read.polygon_zoning import read_zoning
 from worlds.polygons import patchwork, write_zones
 
 PARIS = (2.2, 48.8, 2.5, 48.92)
@@ -171,6 +172,11 @@ def test_what_is_wrong_with_borders_is_told(tmp_path: Path, caplog: pytest.LogCa
     file = write_zones(tmp_path / "third.gpkg", np.array([frame, wide, east, gap]), code=["a", "b", "c", "d"])
     read_matrix(library.make_survey().slice(0, 500), zoning=file, zone_id="code")
     assert "2 zones overlap (most, 8.14 km2: b and d)" in caplog.text
+    drawn = {
+        name: shapely.from_geojson(json.dumps(one)) for name, one in read_zoning(file, "code").tree.outlines.items()
+    }
+    assert drawn["d"].equals(shapely.difference(gap, wide)), "a zone is drawn where its trips are"
+    assert drawn["b"].equals(wide)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from odkanon.errors import InputError, UnreadableFileError
 @command(
     """
     release: RELEASE  Folder of a release.
-    --trips FILE  The trips behind it; give the same reading options. Repeatable.
+    --trips FILE  The trips behind it, with the same reading options. Repeatable. [default: those that the recipe names]
     --output -o OUT  Write OUT.html and OUT.json, outside the release.
     --earlier RELEASE  An earlier release of the same trips. Repeatable.
     --policy FILE  The policy of your organisation; see `odkanon check --template`.
@@ -52,7 +52,9 @@ def evidence(
 
     Examples
     --------
-    `odkanon evidence release --trips survey.parquet --policy policy.toml -o evidence`
+    `odkanon evidence release --policy policy.toml -o evidence`
+
+    `odkanon evidence release --trips survey.parquet --resolution 8 -o evidence`
 
     `odkanon evidence --queue releases/ --policy policy.toml`
 
@@ -68,21 +70,26 @@ def evidence(
 
         console.print(f"Wrote {record_decision(release, decide, by=by or '', note=note or '')}")
         return
-    if release is None or not trips or output is None:
-        raise InputError("evidence needs a release, --trips FILE and -o OUT; or --queue FOLDER with the releases in it")
+    if release is None or output is None:
+        raise InputError("evidence needs a release and -o OUT; or --queue FOLDER with the releases in it")
 
     from odkanon.cli.console import stages
     from odkanon.core.atomic_write import write_whole
     from odkanon.evidence.gather import gather_evidence
+    from odkanon.evidence.review_queue import trips_of
     from odkanon.evidence.sheet_page import page
+    from odkanon.release_format.names import RECIPE_SUFFIX
+    from odkanon.release_format.recipe import described_folder
     from odkanon.release_format.targets import check_files
+
+    release = described_folder(release) if release.name.endswith(RECIPE_SUFFIX) else release
 
     files = [output.with_name(f"{output.name}.{suffix}") for suffix in ("html", "json")]
     check_files(*files, force=force)
     with stages() as stage:
         found = gather_evidence(
             release,
-            how(trips),
+            how(trips) if trips else trips_of(release),
             earlier=earlier or (),
             policy=policy,
             seconds=seconds,

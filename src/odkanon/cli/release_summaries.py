@@ -77,9 +77,9 @@ def _next_step(result: Release | LinkedReleases, request: Request, folder: Path,
         return f"look at its estimates and intervals: {folder / 'report.html'}"
     if suppressed_share(result) >= MUCH_MORE:
         return f"see which flows were lost, and where: odkanon explain {folder} --trips {trips} -o lost.html"
-    if len(paths) > 1 or (isinstance(request.input, InputSpec) and request.input.to_dict().keys() - {"source"}):
+    if not paths or any(str(path) == "-" for path in paths):
         return f"count it again from the files: {check}"
-    return f"attack it, and get the sheet to sign: odkanon evidence {folder} --trips {trips} -o evidence"
+    return f"attack it, and get the sheet to sign: odkanon evidence {folder} -o evidence"
 
 
 def _show_hours(request: Request) -> None:

@@ -19,6 +19,7 @@ from odkanon.quality.accuracy.accuracy import SIZES
 from odkanon.quality.accuracy.comparison import FlowAccuracy
 from odkanon.quality.privacy import steward_privacy
 from odkanon.quality.utility import utility
+from odkanon.read.coordinates import NO_COORDINATES
 from odkanon.read.trips import MANY_REJECTED, rejected_share, unusable_rows
 from odkanon.release_format.public_rule import promise, short_promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
@@ -56,14 +57,15 @@ def show_input(od: Matrix) -> None:
     if subject.place is not None:
         pairs = f"in {format_count(len(od.origins.leaves), 'places', 'place')}"
     trips = subject.words(format_count(whole.trips, "trips"))
-    share = sum(unusable_rows(whole.source).values()) / max(whole.source.rows, 1)
+    unusable = unusable_rows(whole.source)
+    share = sum(unusable.values()) / max(whole.source.rows, 1)
     lost = f", {share:.0%} of which cannot be used" if rejected_share(whole.source) > MANY_REJECTED else ""
     located = od.origins.resolution is not None
     console.paragraph(
         f"Read {format_count(whole.source.rows, 'rows')}{lost}: {trips} {pairs}{_place(od) if located else ''}.",
         "bold yellow" if lost else None,
     )
-    if lost and whole.source.example:
+    if lost and whole.source.example and unusable.keys() != {NO_COORDINATES}:
         console.paragraph(f"  for instance {whole.source.example}", "yellow")
     if located:
         _check_zone(od)

@@ -20,7 +20,7 @@ from odkanon.core.parsing import parse_json
 from odkanon.errors import InputError, InvalidValueError, OdkanonError
 from odkanon.evidence.gather import SECONDS, Stage, gather_evidence
 from odkanon.evidence.sheet_page import STYLE, page
-from odkanon.read.input_spec import spec_from_recipe
+from odkanon.read.input_spec import InputSpec, spec_from_recipe
 from odkanon.release_format.names import MANIFEST, sha256
 from odkanon.release_format.recipe import public_digest, read_recipe
 
@@ -97,6 +97,18 @@ def review_queue(
     found = tuple(sorted(entries, key=lambda each: (not each.waiting, each.name)))
     write_whole(root / QUEUE, queue_page(found))
     return found
+
+
+def trips_of(release: Path) -> InputSpec:
+    """Return the trips that the recipe of a release names, to be read as they were."""
+    recipe = read_recipe(release)
+    (group,) = group_by_trips([release])
+    if recipe is None or group.spec is None:
+        raise InputError(
+            f"the trips behind {release} were not found by its recipe; name them, with the reading options",
+            option="trips FILE",
+        )
+    return spec_from_recipe(recipe, release.absolute().parent, group.spec.source)
 
 
 def record_decision(release: Path | str, decision: str, *, by: str, note: str = "") -> Path:

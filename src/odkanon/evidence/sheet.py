@@ -15,7 +15,7 @@ from odkanon.evidence.attack import AttackRun, Question
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.policy import Policy, PolicyLine
-from odkanon.release_format.names import CSV, MANIFEST, PARQUET, ZONES, sha256
+from odkanon.release_format.names import FILES, MANIFEST, sha256
 
 FORMAT = 1
 NOTICE = (
@@ -133,11 +133,7 @@ def _release(release: PublishedRelease) -> dict[str, Any]:
         "unlisted": about.get("unlisted"),
         "period": about.get("period"),
         "made_with": about.get("version"),
-        "sha256": {
-            name: sha256(release.folder / name)
-            for name in (MANIFEST, CSV, PARQUET, ZONES)
-            if (release.folder / name).is_file()
-        },
+        "sha256": {name: sha256(release.folder / name) for name in FILES if (release.folder / name).is_file()},
     }
 
 

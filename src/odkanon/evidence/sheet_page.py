@@ -185,7 +185,7 @@ def _input(content: Mapping[str, Any]) -> list[str]:
     read = (
         ""
         if given["rows"] is None
-        else f"Read: {given['rows']:,} rows of {escape(trips['name'])}. Not used: {rejected}. "
+        else f"Read: {given['rows']:,} rows of {escape(trips['name'])}. Rejected: {rejected}. "
     )
     persons = "" if trips["persons"] is None else f" of {trips['persons']:,} persons"
     left = trips["trips"] - trips["listed"] if given["suppressed"] is None else given["suppressed"]["trips"]
@@ -299,8 +299,8 @@ def _approval(content: Mapping[str, Any]) -> list[str]:
     return [
         '<div class="approval">',
         _heading("Approval"),
-        f"<p>I approve the publication of the folder <strong>{name}</strong> whose {MANIFEST}, which lists the digests "
-        f"of the other files, has the SHA-256 <code>{digest}</code>. Tables of the same trips that are or will be "
+        f"<p>I approve the publication of the folder <strong>{name}</strong> with the files above, whose {MANIFEST} "
+        f"has the SHA-256 <code>{digest}</code>. Tables of the same trips that are or will be "
         f"public beside it: {compared}; others: {_BLANK.format(30)}</p>",
         f"<p>Purpose of the publication: {_BLANK.format(24)} &nbsp; Prepared by: {_BLANK.format(16)}</p>",
         '<div class="sign"><div>Name and office</div><div>Signature</div><div>Place and date</div></div></div>',

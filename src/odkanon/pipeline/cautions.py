@@ -119,7 +119,7 @@ def _of_noise(release: Release) -> list[str]:
 def _few(release: Release) -> list[str]:
     """Return cautions about flows of few contributors that the rule does not count, and the price of counting them."""
     found = steward_privacy(release)
-    counting = ", counting each trip in its finest row" if release.is_nested else ""
+    counting = " Each trip is counted in its finest row." if release.is_nested else ""
     known, required = release.input.measures, release.rule.measures
     counted = any(measure in required for measure in DISTINCT)
     texts = []
@@ -130,7 +130,7 @@ def _few(release: Release) -> list[str]:
         if report is not None and report.below:
             texts.append(
                 f"{report.below:,} of {len(release.classes):,} flows have fewer than {report.threshold:,} "
-                f"{contributor.title} (the smallest has {report.min}{counting}). {_price(release, measure)}"
+                f"{contributor.title} (the smallest has {report.min}). {_price(release, measure)}{counting}"
             )
         elif report is None and (not counted or measure == "households"):
             texts.append(f"all trips of a flow may be of one {contributor.column}. {_price(release, measure)}")
@@ -139,9 +139,12 @@ def _few(release: Release) -> list[str]:
 
 
 def _price(release: Release, measure: str) -> str:
-    """Return how to protect contributors as well, with the cost where it can be measured quickly."""
+    """Return how to protect contributors as well, with the cost where it can be measured quickly.
+
+    The cost comes first: the terminal shortens cautions from their end.
+    """
     who, matrix, method = DISTINCT[measure].target, release.matrix, METHODS.get(release.method)
-    advice = f"Protect {who} as well to rule that out"
+    advice = f"Protect {who} as well to rule that out."
     if (
         matrix is None
         or release.assignment is None
@@ -149,20 +152,21 @@ def _price(release: Release, measure: str) -> str:
         or method is None
         or method.slow
     ):
-        return f"{advice}."
+        return advice
     options = {name: value for name, value in release.parameters.items() if name in method.options}
     rule = release.rule.counting(measure)
     if "rows" in release.parameters or not rule.thresholds_only:
-        return f"{advice}."
+        return advice
     dearer = run_method(matrix, rule, method=release.method, **options)
-    shares = [1 - suppressed_share(each) for each in (dearer, release)]
-    flows = f"{len(dearer.classes):,} flows instead of {len(release.classes):,}"
-    same = f"{shares[0]:.1%}" == f"{shares[1]:.1%}"
-    price = f"that publishes {shares[0]:.1%} of the trips{' as well' if same else f', not {shares[1]:.1%}'}, in {flows}"
+    shares = [f"{1 - suppressed_share(each):.1%}" for each in (dearer, release)]
+    instead = "" if shares[0] == shares[1] else f" instead of {shares[1]}"
+    price = (
+        f"With {who} protected, {shares[0]}{instead} of the trips would be published, in {len(dearer.classes):,} flows"
+    )
     if not release.is_nested and dearer.refusal is None:
         before, after = (utility(matrix.summary, each).g for each in (release, dearer))
         price += f" between zones of {after:,.0f} instead of {before:,.0f} finest cells on average (G)"
-    return f"{advice}: {price}."
+    return f"{price}. {advice}"
 
 
 def _few_in_segments(linked: LinkedReleases) -> list[str]:

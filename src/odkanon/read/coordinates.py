@@ -24,6 +24,7 @@ from odkanon.zoning.cells import KM_PER_DEGREE, Cells, Floats, latlng_to_cell
 
 log = logging.getLogger(__name__)
 
+NO_COORDINATES = "with missing coordinates"
 SWAPPED = "with a latitude out of range, which would fit as longitude"
 OUT_OF_RANGE = "with coordinates out of range"
 DECIMAL_COMMA = "with coordinates that are not numbers: a decimal comma, where a point is needed (48.85)"
@@ -89,7 +90,7 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
     fine = within if degrees else [finite(value) for value in number]
     unless = f"{' AND '.join(fine)} AND NOT ({' OR '.join(null_island)})"
     checks = [
-        RowCheck("with missing coordinates", " OR ".join(f"{column} IS NULL" for column in raw)),
+        RowCheck(NO_COORDINATES, " OR ".join(f"{column} IS NULL" for column in raw)),
         RowCheck(DECIMAL_COMMA, " OR ".join(comma)),
         RowCheck("with coordinates that are not numbers", " OR ".join(f"{value} IS NULL" for value in number)),
         RowCheck("with NaN or infinite coordinates", " OR ".join(f"NOT {finite(value)}" for value in number)),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Bools
+from odkanon.core.arrays import Bools, Ints
 from odkanon.errors import InputError
 from odkanon.read.tables.geo_files import ZonePolygons, is_geodataframe, read_polygons
 from odkanon.zoning.hierarchy import Hierarchy
@@ -87,7 +87,7 @@ def read_zoning(source: Any, code: str | None = None, parents: Sequence[str] = (
     polygons = read_polygons(source, code, parents=parents, option="id PROPERTY")
     order = np.argsort(np.array(polygons.codes), kind="stable")
     codes, shapes = np.array(polygons.codes)[order], polygons.shapes[order]
-    _report_borders(name, codes, shapes)
+    own = _without_overlaps(shapes, _report_borders(name, codes, shapes))
     levels = {column: np.array(above)[order] for column, above in _distinct_levels(polygons, code or "zone").items()}
     if not parents:
         levels = {f"neighbours {at}": each for at, each in enumerate(neighbour_levels(shapes, codes), 1)}
@@ -95,7 +95,7 @@ def read_zoning(source: Any, code: str | None = None, parents: Sequence[str] = (
     tree = lookup_hierarchy(table, name)
     leaf = np.empty(len(codes), dtype=np.int64)
     leaf[np.searchsorted(codes, tree.leaves)] = np.arange(len(codes))
-    tree = replace(tree, outlines=_outlines(tree, shapes[np.searchsorted(codes, tree.leaves)]))
+    tree = replace(tree, outlines=_outlines(tree, own[np.searchsorted(codes, tree.leaves)]))
     return PolygonZoning(name, tree, PolygonFinder(shapes, leaf))
 
 
@@ -131,8 +131,25 @@ def _distinct_levels(polygons: ZonePolygons, leaf: str) -> dict[str, list[str]]:
     return levels
 
 
-def _report_borders(name: str, codes: npt.NDArray[np.str_], shapes: npt.NDArray[Any]) -> None:
-    """Warn of polygons that overlap, and of gaps that they enclose."""
+def _without_overlaps(shapes: npt.NDArray[Any], pairs: Ints) -> npt.NDArray[Any]:
+    """Return polygons without what belongs to an earlier one: the outline of a zone is where its trips are.
+
+    A polygon that lies in earlier ones has no trips, and stays as it is.
+    """
+    import shapely
+
+    clipped = shapes.copy()
+    for later in np.unique(pairs[1]).tolist():
+        left = shapely.difference(shapes[later], shapely.union_all(shapes[pairs[0][pairs[1] == later]]))
+        polygons = shapely.get_parts(left)
+        polygons = polygons[shapely.get_type_id(polygons) == 3]
+        if len(polygons):
+            clipped[later] = shapely.multipolygons(polygons) if len(polygons) > 1 else polygons[0]
+    return clipped
+
+
+def _report_borders(name: str, codes: npt.NDArray[np.str_], shapes: npt.NDArray[Any]) -> Ints:
+    """Warn of polygons that overlap, and of gaps that they enclose; return the pairs that overlap."""
     import shapely
 
     first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
@@ -141,7 +158,8 @@ def _report_borders(name: str, codes: npt.NDArray[np.str_], shapes: npt.NDArray[
     inner = ~shapely.touches(shapes[first], shapes[second])
     first, second = first[inner], second[inner]
     area = _area_km2(shapely.intersection(shapes[first], shapes[second]))
-    many = int(np.count_nonzero(area > _LEAST_KM2))
+    overlapping = np.stack([first, second])[:, area > _LEAST_KM2]
+    many = overlapping.shape[1]
     if many:
         worst = int(np.argmax(area))
         log.warning(
@@ -158,6 +176,7 @@ def _report_borders(name: str, codes: npt.NDArray[np.str_], shapes: npt.NDArray[
             "%s: the zones enclose %s (%.3g km2 in all); trips there are outside all zones",
             name, "a gap" if len(missing) == 1 else f"{len(missing):,} gaps", missing.sum(),
         )  # fmt: skip
+    return overlapping
 
 
 def _area_km2(shapes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -224,7 +224,7 @@ def _known_total(context: AttackContext, reader: CascadeReader) -> str:
     """Return whether a reader who also knows the total of the input may be shown a box, as the end of a sentence."""
     unlisted, most = context.od.trips - sum(reader.rows.values()), reader.withstands()
     if unlisted <= most:
-        return f". {unlisted:,} trips are in no row; a known total of the input would show nothing up to {most:,}"
+        return f". {unlisted:,} trips are in no row; up to {most:,}, a reader who knows the total would learn no more"
     return (
         f". {unlisted:,} trips are in no row, more than the {most:,} up to which a known total of the input shows "
         "nothing: do not publish that total"
