@@ -47,11 +47,18 @@ def short_texts(texts: Sequence[str], lines: int) -> list[str]:
     """Return texts that fit into some lines: of each what fits into its share, and the number of the others."""
     if console.document is not None or sum(len(wrap_paragraph(f"Caution: {each}")) for each in texts) <= lines:
         return list(texts)
-    listed = texts[:lines]
-    length, more = (NARROW - 12) * (lines // len(listed)), len(texts) - len(listed)
-    short = [shorten(text, length, placeholder=" ... (--metrics)") for text in listed]
+    listed, more = texts[:lines], len(texts) - len(texts[:lines])
+    needed = [len(wrap_paragraph(f"Caution: {each}")) for each in listed]
+    short = list(listed)
+    for at, number in enumerate(sorted(range(len(listed)), key=lambda each: needed[each])):
+        share = lines // (len(listed) - at)  # what short cautions leave goes to longer ones
+        lines -= min(share, needed[number])
+        if needed[number] > share:
+            short[number] = shorten(listed[number], (NARROW - 12) * share, placeholder=" ... (--metrics)")
+    if not more:
+        return short
     last = f" ... (and {more} more: --metrics)"
-    return [*short[:-1], shorten(listed[-1], length - len(last), placeholder="") + last] if more else short
+    return [*short[:-1], shorten(listed[-1], NARROW - 12 - len(last), placeholder="") + last]
 
 
 def _next_step(result: Release | LinkedReleases, request: Request, folder: Path, found: Sequence[str]) -> str:
