@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import odkanon as library
 from cli.runner import odkanon, output
 from evidence.towns import write_town
 from odkanon import InputError, InputSpec, Rule, open_release
@@ -80,3 +81,16 @@ def test_wrong_decisions_are_refused(releases: Path, tmp_path: Path) -> None:
         record_decision(tmp_path, "approved", by="R. Soto")
     with pytest.raises(InputError, match="there is no release in"):
         review_queue(tmp_path)
+
+
+def test_a_month_on_the_rows_of_the_last_one_gets_a_sheet(tmp_path: Path) -> None:
+    """A cascade on given rows cannot be repeated from its recipe alone, which is a point to decide, not an error."""
+    months = tmp_path / "releases"
+    months.mkdir()
+    for seed, month in enumerate(("may", "june"), 1):
+        trips = write_town(tmp_path / f"{month}.parquet", seed=seed)
+        earlier = None if month == "may" else months / "may"
+        library.anonymize(InputSpec(trips, resolution=9), k=5, method="cascade", zones_of=earlier).save(months / month)
+    june = next(each for each in review_queue(months, seconds=2) if each.name == "june")
+    assert june.verdict == "decide these points"
+    assert any(each.startswith("Replay: it was not made") for each in june.points)

@@ -57,6 +57,8 @@ def replay(context: AttackContext) -> AttackResult:
         return not_run(
             "How the release was made is not known well enough to make it again (no recipe, or one of several)."
         )
+    if "rows" in context.options:
+        return not_run("Only rows of an earlier release were listed, so this one cannot be repeated alone.")
     od = context.od
     if not context.matrix_matches:
         return not_run("The trips were not read as the release was made: give its filter and its area.")
