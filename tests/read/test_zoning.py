@@ -172,9 +172,9 @@ def test_what_is_wrong_with_borders_is_told(tmp_path: Path, caplog: pytest.LogCa
     file = write_zones(tmp_path / "third.gpkg", np.array([frame, wide, east, gap]), code=["a", "b", "c", "d"])
     read_matrix(library.make_survey().slice(0, 500), zoning=file, zone_id="code")
     assert "2 zones overlap (most, 8.14 km2: b and d)" in caplog.text
-    drawn = {
-        name: shapely.from_geojson(json.dumps(one)) for name, one in read_zoning(file, "code").tree.outlines.items()
-    }
+    outlines = read_zoning(file, "code").tree.outlines
+    assert outlines is not None
+    drawn = {name: shapely.from_geojson(json.dumps(one)) for name, one in outlines.items()}
     assert drawn["d"].equals(shapely.difference(gap, wide)), "a zone is drawn where its trips are"
     assert drawn["b"].equals(wide)
 
