@@ -62,7 +62,7 @@ const script = await bundle("main.ts");
 const style = await bundle("style.css");
 const fill = {
   STAMP: stamp,
-  LICENCES: await licences([...packages([...script.inputs, ...style.inputs]), "node_modules/world-atlas"]),
+  LICENCES: await licences([...packages([...script.inputs, ...style.inputs]), "node_modules/world-atlas", "node_modules/@geo-maps/earth-lands-100m"]),
   SCRIPT_HASH: hash(script.text),
   STYLE_HASH: hash(style.text),
   STYLE: style.text,

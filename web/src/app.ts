@@ -471,7 +471,8 @@ export class App {
     const chosen = asked.flatMap((place): Label[] => (level.centre[place] ? [{ at: level.centre[place], text: level.title(place, speech), kind: "chosen" }] : []));
     // Towns where they are; districts and zones in their middle.
     if (!districts && level.name !== "zones") {
-      const listed = (this.city?.circles ?? []).toReversed().slice(0, LABELLED).filter(({ place }) => !asked.includes(place));
+      const towns = new Set(this.model.towns.map(({ name }) => name));
+      const listed = (this.city?.circles ?? []).toReversed().slice(0, LABELLED).filter(({ place }) => !asked.includes(place) && !towns.has(level.title(place, speech)));
       return [...chosen, ...this.model.towns.map(({ name, at }): Label => ({ at, text: name, kind: "place" })), ...listed.map(({ place, at }): Label => ({ at, text: level.title(place, speech), kind: "area" }))];
     }
     const named = districts ?? level;

@@ -23,6 +23,8 @@ export interface Palette {
   edge: Colour;
   stay: Colour;
   land: Colour;
+  /** As `--sea` of the style. */
+  sea: Colour;
   border: Colour;
   beneath: Colour;
   /** Less and more: blue and vermilion, as in the paper. */
@@ -45,6 +47,7 @@ export const LIGHT: Palette = {
   edge: hex("#146e96", 34),
   stay: hex("#ffd9c2", 240),
   land: hex("#fafaf7"),
+  sea: hex("#d6e4ec"),
   border: hex("#a9b2bb", 210),
   beneath: hex("#8f8a7c", 120),
   only: [hex("#0072b2", 230), hex("#d55e00", 230)],
@@ -60,6 +63,7 @@ export const DARK: Palette = {
   edge: hex("#3fa6c9", 40),
   stay: hex("#5a1f08", 240),
   land: hex("#1d232b"),
+  sea: hex("#12161c"),
   border: hex("#4b5663", 220),
   beneath: hex("#8b93a0", 110),
   only: [hex("#4db4f0", 230), hex("#ff8a3c", 230)],

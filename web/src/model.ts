@@ -35,6 +35,7 @@ export interface PackedBase {
   unit: number;
   box: [number, number, number, number];
   land: number[][];
+  water: number[][];
   borders: number[][];
 }
 
@@ -134,6 +135,7 @@ export interface Town {
 
 export interface Base {
   land: Point[][];
+  water: Point[][];
   borders: Point[][];
   box: [number, number, number, number] | null;
 }
@@ -203,6 +205,7 @@ export function unpack(packed: PackedModel): Model {
     city: packed.city ?? null,
     base: {
       land: base?.land.map((ring) => unpackLine(ring, base.unit)) ?? [],
+      water: base?.water.map((ring) => unpackLine(ring, base.unit)) ?? [],
       borders: base?.borders.map((line) => unpackLine(line, base.unit)) ?? [],
       box: base ? (base.box.map((side) => side / base.unit) as [number, number, number, number]) : null,
     },

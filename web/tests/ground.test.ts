@@ -9,7 +9,7 @@ const coast = Array.from({ length: 3600 }, (_, i): Point => {
   const [angle, radius] = [(i * Math.PI) / 1800, 10 + 2 * Math.sin(i / 25)];
   return [radius * Math.cos(angle), radius * Math.sin(angle)];
 });
-const base = { land: [coast], borders: [[[-9, 0], [9, 0]] as Point[]], box: null };
+const base = { land: [coast], water: [], borders: [[[-9, 0], [9, 0]] as Point[]], box: null };
 const box: Bounds = [[6, -2], [10, 3]];
 
 test("a ring that is cut to a box holds the same places of the box", () => {

@@ -53,8 +53,25 @@ class TestWorld:
         assert max(map(len, lisbon["land"])) > 50
         assert [len(ring) for ring in madrid["land"]] == [8]
 
+    def test_the_river_between_jersey_city_and_new_york_is_where_it_is(self) -> None:
+        base = surroundings_of((40.7, -74.1))
+        assert base is not None
+        rings = [np.cumsum(np.array(ring).reshape(-1, 2), axis=0) / base["unit"] for ring in base["land"]]
+        shapely = pytest.importorskip("shapely")
+        land = shapely.union_all([shapely.Polygon(ring).buffer(0) for ring in rings])
+        dry = {"Grove Street": (-74.043, 40.7196), "City Hall": (-74.006, 40.7128), "Hoboken": (-74.033, 40.744)}
+        wet = {"off Exchange Place": (-74.024, 40.716), "Upper Bay": (-74.045, 40.67)}
+        assert all(land.contains(shapely.Point(place)) for place in dry.values())
+        assert not any(land.contains(shapely.Point(place)) for place in wet.values())
+
+    def test_a_great_lake_is_water(self) -> None:
+        base = surroundings_of((41.85, -87.65))
+        assert base is not None
+        rings = [np.cumsum(np.array(ring).reshape(-1, 2), axis=0) / base["unit"] for ring in base["water"]]
+        assert max(np.ptp(ring[:, 1]) for ring in rings) > 1
+
     def test_the_whole_world_stays_small(self) -> None:
-        assert len(json.dumps(surroundings_of((-40.0, -120.0), (60.0, 140.0)))) < 300_000
+        assert len(json.dumps(surroundings_of((-40.0, -120.0), (60.0, 140.0)))) < 700_000
 
     def test_nothing_to_draw_needs_no_base(self) -> None:
         assert build_basemap([]) is None

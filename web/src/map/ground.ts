@@ -5,7 +5,7 @@
 
 import { CompositeLayer, type Layer, type UpdateParameters } from "@deck.gl/core";
 import { SolidPolygonLayer } from "@deck.gl/layers";
-import type { Palette } from "../colour";
+import type { Colour, Palette } from "../colour";
 import { clipRing, closed, meets, thin, type Bounds, type Point } from "../geometry";
 import type { Base } from "../model";
 import { OPAQUE } from "./flat";
@@ -23,6 +23,7 @@ interface Ready {
   box: Bounds;
   zoom: number;
   land: Point[][];
+  water: Point[][];
   borders: Segment[];
 }
 
@@ -36,16 +37,18 @@ const covers = ([low, high]: Bounds, [south, north]: Bounds): boolean => ([0, 1]
 const stillDoes = (ready: Ready | undefined, { bounds, zoom }: View): ready is Ready => ready !== undefined && covers(ready.box, bounds) && Math.abs(ready.zoom - zoom) < NEAR;
 
 /** Land and borders around a view, in no more corners than its pixels can show. */
-export function groundAt({ land, borders }: Base, { bounds, zoom }: View): Ready {
+export function groundAt({ land, water, borders }: Base, { bounds, zoom }: View): Ready {
   const [[west, south], [east, north]] = bounds;
   const [x, y] = [AROUND * (east - west), AROUND * (north - south)];
   const box: Bounds = [[west - x, south - y], [east + x, north + y]];
   const step = (FINE * 360) / (512 * 2 ** (zoom + NEAR));
-  const lines = [...land.map(closed), ...borders].flatMap((line) => segmentsOf(thin(line, step)));
+  const rings = (own: Point[][]): Point[][] => own.map((ring) => thin(clipRing(ring, box), step)).filter((ring) => ring.length > 2);
+  const lines = [...land.map(closed), ...water.map(closed), ...borders].flatMap((line) => segmentsOf(thin(line, step)));
   return {
     box,
     zoom,
-    land: land.map((ring) => thin(clipRing(ring, box), step)).filter((ring) => ring.length > 2),
+    land: rings(land),
+    water: rings(water),
     borders: lines.filter(({ from, to }) => meets(from, to, box)),
   };
 }
@@ -76,16 +79,12 @@ export class GroundLayer extends CompositeLayer<Props> {
     const { base, palette } = this.props;
     const { zoom } = this.context.viewport;
     const [west, south, east, north] = this.context.viewport.getBounds();
-    const { land, borders } = readyFor(base, { bounds: [[west, south], [east, north]], zoom });
+    const { land, water, borders } = readyFor(base, { bounds: [[west, south], [east, north]], zoom });
+    const filled = (id: string, data: Point[][], colour: Colour): Layer =>
+      new SolidPolygonLayer<Point[]>({ id, data, parameters: OPAQUE, getPolygon: (ring) => ring, getFillColor: colour, updateTriggers: { getFillColor: palette.dark } });
     return [
-      new SolidPolygonLayer<Point[]>({
-        id: "land",
-        data: land,
-        parameters: OPAQUE,
-        getPolygon: (ring) => ring,
-        getFillColor: palette.land,
-        updateTriggers: { getFillColor: palette.dark },
-      }),
+      filled("land", land, palette.land),
+      ...(water.length ? [filled("water", water, palette.sea)] : []),
       strokes("borders", borders, () => 1, palette.border),
     ];
   }

@@ -30,7 +30,7 @@ export function footing({ releases, full, titles, towns }: Model, live: boolean)
   const print = input?.sha256 && h("span", { class: "sha", title: "fingerprint (SHA-256) of the input" }, `Input ${input.sha256.slice(0, 16)}…`);
   return [
     h("p", {}, live ? LIVE : full ? FULL : PASSED_ON),
-    h("p", {}, version ? `Made by ODkAnon ${version}. ` : "", "Base map: Natural Earth. ", towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", print),
+    h("p", {}, version ? `Made by ODkAnon ${version}. ` : "", "Base map: © OpenStreetMap contributors (ODbL), Natural Earth. ", towns.length > 0 && "Names: GeoNames, CC BY 4.0. ", print),
     titles.licence && h("p", {}, titles.licence),
   ];
 }

@@ -74,7 +74,11 @@ export class Speech {
   }
 }
 
-const unitOf = (width: number): number => 10 ** Math.max(0, Math.floor(Math.log10(width / 2)));
+/** A tenth of an interval, as 1 or 5 times a power of ten. */
+function unitOf(width: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, width / 10)));
+  return width / 10 >= 5 * power ? 5 * power : power;
+}
 
 /** One set of words for how well something is known: by the width of its interval. */
 export function knownAs({ trips, interval_low: low, interval_high: high }: Numbers): "sharp" | "medium" | "blurred" {

@@ -1,8 +1,10 @@
-"""The basemap of a page: land and borders (Natural Earth) and towns (GeoNames, CC BY 4.0), cut to what it shows.
+"""The basemap of a page: land and lakes (OpenStreetMap), borders (Natural Earth) and towns, cut to what it shows.
+
+Licences: © OpenStreetMap contributors, ODbL 1.0; Natural Earth, public domain; GeoNames, CC BY 4.0.
 
 The web build packs the whole world beside this module (`web/base.mjs`, `web/names.mjs`); the page of a city contains a
-few hundred bytes of it, and works offline. The selection depends on the outlines of zones only, never on trips.
-Coordinates are whole thousandths of a degree, finer than the source is accurate.
+few kilobytes of it, and works offline. The selection depends on the outlines of zones only, never on trips.
+Coordinates are whole quarters of thousandths of a degree, finer than the source is accurate.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from odkanon.publish.report.packing import PER_DEGREE, PackedRing, PackedShape
 from odkanon.zoning.cells import KM_PER_DEGREE
 
 WORLD, TOWNS = (Path(__file__).with_name(name) for name in ("world.bin.gz", "names.bin.gz"))
-UNIT = 1000
-DETAIL = 1500
+UNIT = 4000
+DETAIL = 4000
 """Details smaller than the extent of the map divided by this are left out."""
 MAX_TOWNS = 300
 """A page lists at most this many towns: the largest."""
@@ -31,11 +33,11 @@ FAR_TOWN_KM = 60
 
 Point = tuple[int, int]
 Points = npt.NDArray[np.int64]
-"""Corners, one a row: thousandths of a degree to the east and to the north."""
+"""Corners, one a row: quarters of thousandths of a degree to the east and to the north."""
 
 
 class Extent(NamedTuple):
-    """West, south, east and north, in thousandths of a degree."""
+    """West, south, east and north, in steps of `UNIT` to a degree."""
 
     west: int
     south: int
@@ -49,23 +51,28 @@ def build_basemap(shapes: Iterable[PackedShape]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``unit`` (steps per degree), ``box``, ``land`` (closed rings) and ``borders`` (open lines), packed like the
-        rings of a shape. None if there are no shapes or the world was not built.
+        ``unit`` (steps per degree), ``box``, ``land`` and ``water`` in it (closed rings) and ``borders`` (open lines),
+        packed like the rings of a shape. None if there are no shapes or the world was not built.
     """
     corners = list(shape_corners(shapes))
     if not corners or not WORLD.exists():
         return None
     extent = _surroundings(corners)
     step = max(extent.east - extent.west, extent.north - extent.south) // DETAIL
-    land, borders = _lines_near(extent, step)
-    rings = (_simplify(clip_ring(ring, extent), step) for ring in land)
+    land, water, borders = _lines_near(extent, step)
     lines = (_simplify(part, step) for line in borders for part in clip_line(line, extent))
     return {
         "unit": UNIT,
         "box": list(extent),
-        "land": [_pack(ring) for ring in rings if len(ring) > 2],
+        "land": _pack_rings(land, extent, step),
+        "water": _pack_rings(water, extent, step),
         "borders": [_pack(line) for line in lines],
     }
+
+
+def _pack_rings(rings: Iterable[Points], extent: Extent, step: int) -> list[PackedRing]:
+    clipped = (_simplify(clip_ring(ring, extent), step) for ring in rings)
+    return [_pack(ring) for ring in clipped if len(ring) > 2]
 
 
 def build_labels(shapes: Iterable[PackedShape], most: int | None = MAX_TOWNS) -> dict[str, Any] | None:
@@ -132,7 +139,7 @@ def load_towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str
 
 
 def shape_corners(shapes: Iterable[PackedShape]) -> Iterator[Point]:
-    """Yield the corners of the outer rings of some shapes, in thousandths of a degree."""
+    """Yield the corners of the outer rings of some shapes, in steps of `UNIT` to a degree."""
     return (corner for shape in shapes for polygon in shape for corner in _unpack(polygon[0]))
 
 
@@ -182,18 +189,21 @@ def _surroundings(corners: list[Point]) -> Extent:
     return Extent(west - x_margin, max(south - y_margin, -85 * UNIT), east + x_margin, min(north + y_margin, 85 * UNIT))
 
 
-def _lines_near(extent: Extent, step: int) -> tuple[list[Points], list[Points]]:
-    """Return the land rings near an extent that are larger than a step, and the border lines near it."""
-    rings, table, steps = _world()
+def _lines_near(extent: Extent, step: int) -> list[list[Points]]:
+    """Return the land rings and lakes near an extent that are larger than a step, and the border lines near it."""
+    counts, table, steps = _world()
     ends = np.cumsum(table[:, 4])
     near = ((table[:, :2] <= (extent.east, extent.north)) & (table[:, 2:4] >= (extent.west, extent.south))).all(axis=1)
     visible = (table[:, 2:4] - table[:, :2]).sum(axis=1) >= (step if step > 1 else 0)
-    visible[rings:] = True
-    found = [
-        (row, unroll(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64)))
-        for row in np.flatnonzero(near & visible)
+    visible[counts[0] + counts[1] :] = True
+    of_kind = np.repeat(np.arange(3), counts)
+    return [
+        [
+            unroll(np.cumsum(steps[ends[row] - table[row, 4] : ends[row]], axis=0, dtype=np.int64))
+            for row in np.flatnonzero(near & visible & (of_kind == each))
+        ]
+        for each in range(3)
     ]
-    return [line for row, line in found if row < rings], [line for row, line in found if row >= rings]
 
 
 def unroll(line: Points) -> Points:
@@ -202,8 +212,8 @@ def unroll(line: Points) -> Points:
     Examples
     --------
     >>> import numpy as np
-    >>> unroll(np.array([(179_000, 0), (-179_000, 0), (-178_000, 1)])).tolist()
-    [[179000, 0], [181000, 0], [182000, 1]]
+    >>> unroll(np.array([(716_000, 0), (-716_000, 0), (-712_000, 1)])).tolist()
+    [[716000, 0], [724000, 0], [728000, 1]]
     """
     east = line + np.where(line[:, :1] < 0, [[360 * UNIT, 0]], 0)
     half = 180 * UNIT
@@ -211,12 +221,12 @@ def unroll(line: Points) -> Points:
 
 
 @cache
-def _world() -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return the number of rings, the bounds and length of each ring and border line, and the steps of all."""
+def _world() -> tuple[list[int], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return how many land rings, lakes and borders there are, the bounds and length of each, and the steps of all."""
     numbers = np.frombuffer(gzip.decompress(WORLD.read_bytes()), dtype="<i4")
-    rings, borders = map(int, numbers[:2])
-    table, steps = np.split(numbers[2:], [5 * (rings + borders)])
-    return rings, table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
+    counts = numbers[:3].tolist()
+    table, steps = np.split(numbers[3:], [5 * sum(counts)])
+    return counts, table.reshape(-1, 5).astype(np.int64), steps.reshape(-1, 2)
 
 
 def _unpack(ring: PackedRing) -> Iterator[Point]:

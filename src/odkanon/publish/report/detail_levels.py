@@ -153,6 +153,7 @@ def build_levels(
     estimators: Sequence[Estimator],
     shapes: ShapeTable,
     districts: Districts | None = None,
+    home: int | None = None,
 ) -> list[dict[str, Any]]:
     """Pack all levels of a page, the coarsest first, with one set of tables for each release."""
     packed = []
@@ -162,7 +163,7 @@ def build_levels(
             for release, estimator in zip(releases, estimators, strict=True)
         ]
         weight = np.sum([weight for _, weight in tables], axis=0)
-        packed.append(_pack_places(level, shapes, districts, weight) | {"tables": [table for table, _ in tables]})
+        packed.append(_pack_places(level, shapes, districts, weight, home) | {"tables": [table for table, _ in tables]})
     return packed
 
 
@@ -265,14 +266,16 @@ def _inside(points: Floats, ring: Floats) -> Bools:
     return odd
 
 
-def _pack_places(level: AreaLevel, shapes: ShapeTable, districts: Districts | None, weight: Floats) -> dict[str, Any]:
+def _pack_places(
+    level: AreaLevel, shapes: ShapeTable, districts: Districts | None, weight: Floats, home: int | None
+) -> dict[str, Any]:
     packed: dict[str, Any] = {"level": level.name, "id": level.ids}
     packed["shape"] = [shapes.number(outline) for outline in level.outlines]
     if level.names is not None:
         return packed | {"name": level.names}
     assert level.cells is not None
     lat, lon = cell_to_latlng(level.cells)
-    return packed | name_places(lat, lon, weight, _area_km2(level), districts)
+    return packed | name_places(lat, lon, weight, _area_km2(level), districts, home)
 
 
 def _pack_tables(

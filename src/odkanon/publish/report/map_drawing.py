@@ -298,6 +298,8 @@ def draw_basemap(axes: Any, window: MapWindow) -> None:
     axes.patch.set_facecolor(WATER)
     land = [_corners(ring) for ring in base["land"]]
     axes.add_collection(PolyCollection(land, facecolors=LAND, edgecolors=BORDER, linewidths=0.5, zorder=0))
+    lakes = [_corners(ring) for ring in base["water"]]
+    axes.add_collection(PolyCollection(lakes, facecolors=WATER, edgecolors=BORDER, linewidths=0.5, zorder=0.2))
     lines = [_corners(line) for line in base["borders"]]
     axes.add_collection(LineCollection(lines, colors=BORDER, linewidths=0.8, zorder=0.5))
 

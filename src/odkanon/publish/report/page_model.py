@@ -16,7 +16,7 @@ from odkanon.model.measures import MEASURES
 from odkanon.publish.report.detail_levels import build_levels, choose_levels
 from odkanon.publish.report.level_estimators import choose_estimator
 from odkanon.publish.report.packing import ShapeTable, pack_numbers
-from odkanon.publish.report.place_names import Districts, main_town
+from odkanon.publish.report.place_names import Districts, find_home, main_town
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.spherical_geometry import polygon_area_km2
 
@@ -75,7 +75,7 @@ def build_model(
     shapes = ShapeTable()
     chosen = choose_levels(releases, districts)
     estimators = [choose_estimator(release, chosen, fast=fast) for release in releases]
-    levels = build_levels(chosen, releases, estimators, shapes, districts)
+    levels = build_levels(chosen, releases, estimators, shapes, districts, find_home(releases))
     extent = list(shapes.packed)
     packed = [_pack_release(release, shapes) for release in releases]
     return {

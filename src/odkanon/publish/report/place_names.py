@@ -28,6 +28,8 @@ _NO_DIRECTION = -1
 _DECIMALS = 2
 """Of the degrees of a middle: about a kilometre."""
 
+_NearestTowns = tuple[list[str], Floats, Floats, int]
+
 
 @dataclass(frozen=True, eq=False)
 class Districts:
@@ -47,9 +49,11 @@ class Districts:
 
 
 def name_places(
-    lat: Floats, lon: Floats, weight: Floats, area_km2: float, districts: Districts | None
+    lat: Floats, lon: Floats, weight: Floats, area_km2: float, districts: Districts | None, home: int | None = None
 ) -> dict[str, list[Any]]:
     """Return for each place a name, and how far from it in which direction the place lies.
+
+    `home` is the region that most trips are in, as `find_home` finds it; by default that of these places.
 
     Returns
     -------
@@ -59,16 +63,32 @@ def name_places(
     """
     if districts is not None:
         return _within(districts, lat, lon)
-    found = _nearest_towns(lat, lon, weight, area_km2)
+    found = _nearest_towns(lat, lon, weight, area_km2, home)
     if found is None:
         return {"name": [None] * len(lat), "km": [0] * len(lat), "direction": [_NO_DIRECTION] * len(lat)}
-    titles, east, north = found
+    titles, east, north, _ = found
     radius = float(np.sqrt(area_km2 / np.pi))
     return _with_distance(titles, np.hypot(east, north), _directions(east, north), radius)
 
 
 def main_town(releases: Sequence[SavedRelease]) -> str | None:
-    """Return the town that most trips start or end nearest to; None if nothing is near.
+    """Return the town that most trips start or end nearest to; None if nothing is near."""
+    found = _towns_of_zones(releases)
+    if found is None:
+        return None
+    (titles, *_), weight = found
+    names, number = np.unique(titles, return_inverse=True)
+    return str(names[np.bincount(number, weight).argmax()])
+
+
+def find_home(releases: Sequence[SavedRelease]) -> int | None:
+    """Return the region that most trips are in, by their zones: the middles of large cells can lie in another one."""
+    found = _towns_of_zones(releases)
+    return None if found is None else found[0][3]
+
+
+def _towns_of_zones(releases: Sequence[SavedRelease]) -> tuple[_NearestTowns, Floats] | None:
+    """Return the nearest towns of the zones of a release, and the trips that start or end near each middle.
 
     Zones larger than the surroundings of a town are left out where there are others: their middle is near by chance.
     """
@@ -85,10 +105,7 @@ def main_town(releases: Sequence[SavedRelease]) -> str | None:
     middles, number = np.unique(np.round([lat[kept], lon[kept]], _DECIMALS), axis=1, return_inverse=True)
     weight = np.bincount(number.ravel(), np.asarray(ends)[located][kept]).astype(np.float64)
     found = _nearest_towns(middles[0], middles[1], weight, 0.0)
-    if found is None:
-        return None
-    names, number = np.unique(found[0], return_inverse=True)
-    return str(names[np.bincount(number, weight).argmax()])
+    return None if found is None else (found, weight)
 
 
 def _outer_ring(outline: dict[str, Any]) -> Floats:
@@ -96,9 +113,9 @@ def _outer_ring(outline: dict[str, Any]) -> Floats:
 
 
 def _nearest_towns(
-    lat: Floats, lon: Floats, weight: Floats, area_km2: float
-) -> tuple[list[str], Floats, Floats] | None:
-    """Return the town that each place is named after, and how far east and north of it the place lies, in km."""
+    lat: Floats, lon: Floats, weight: Floats, area_km2: float, home: int | None = None
+) -> _NearestTowns | None:
+    """Return the town that each place is named after, how far east and north of it the place lies, and the home."""
     places, people, names, regions = load_towns()
     radius = float(np.sqrt(area_km2 / np.pi))
     margin = (FARTHEST_KM / KM_PER_DEGREE) / np.cos(np.radians(float(np.abs(lat).max(initial=0.0))))
@@ -113,14 +130,16 @@ def _nearest_towns(
     north = (lat[:, None] - places[near, 1] / UNIT) * KM_PER_DEGREE
     distance = np.hypot(east, north)
     own, edge = regions[near], distance - np.minimum(REACH_KM * np.sqrt(people[near]), MOST_REACH_KM)
-    middle = [_weighted_median(side, weight) for side in (east, north)]
-    home = own[np.hypot(*middle).argmin()]
-    town = np.where(own == home, edge, FOREIGN * distance).argmin(axis=1)
+    if home is None:
+        middle = [_weighted_median(side, weight) for side in (east, north)]
+        home = int(own[np.hypot(*middle).argmin()])
+    # The middle of a large cell can lie across the border of the region that its trips are in.
+    town = np.where(own == home, edge, FOREIGN * distance + radius).argmin(axis=1)
     # A cell that is larger than a town is named after the largest town in it.
     inside = np.where((distance < radius) & (own == home), people[near], 0)
     town = np.where(inside.max(axis=1) > 0, inside.argmax(axis=1), town)
     rows = np.arange(len(lat))
-    return [names[near[each]] for each in town], east[rows, town], north[rows, town]
+    return [names[near[each]] for each in town], east[rows, town], north[rows, town], home
 
 
 def _weighted_median(offsets: Floats, weight: Floats) -> Floats:
