@@ -27,7 +27,7 @@ def pair(folder: Path) -> tuple[Path, ...]:
     second = [(origin, ZONES[0], change.get(origin, 100)) for origin in ZONES]
     names = ("march", "april")
     return tuple(
-        made.save(folder / name, sorted(rows), unlisted={"at_most_trips": 0})
+        made.save(folder / name, sorted(rows), weights=False, unlisted={"at_most_trips": 0})
         for name, rows in zip(names, (first, second), strict=True)
     )
 
@@ -102,7 +102,9 @@ def test_a_change_within_what_is_unknown_is_no_change(browser: Browser, tmp_path
 def test_a_series_has_a_slider_a_sparkline_and_changes_from_one_to_the_next(browser: Browser, tmp_path: Path) -> None:
     months = {"january": 100, "february": 300, "march": 250}
     folders = [
-        made.save(tmp_path / name, [(zone, ZONES[0], size) for zone in ZONES], unlisted={"at_most_trips": 0})
+        made.save(
+            tmp_path / name, [(zone, ZONES[0], size) for zone in ZONES], weights=False, unlisted={"at_most_trips": 0}
+        )
         for name, size in months.items()
     ]
     opened = open_report(browser, tmp_path / "series.html", folders, draws=False)

@@ -47,6 +47,14 @@ def test_a_table_of_zones_without_coordinates_can_be_explored(page_built: Path, 
         assert (status, answer) == (409, {"error": "the explorer was stopped"})
 
 
+def test_two_methods_stand_side_by_side(server: ExploreServer) -> None:
+    status, model = ask(server, "anonymize", first(server, versus="oigh"))
+    assert status == 200
+    assert [release["name"] for release in model["releases"]] == ["ODkAnon", "OIGH"]
+    assert ask(server, "anonymize", first(server, versus="magic"))[0] == 400
+    assert ask(server, "anonymize", first(server, versus="oigh", split=True))[0] == 400
+
+
 def test_a_table_between_cells_can_be_made_coarser(page_built: Path, tmp_path: Path) -> None:
     source = tmp_path / "flows.csv"
     cells = made.disk(9, 2)

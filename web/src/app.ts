@@ -642,7 +642,7 @@ export class App {
     const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
     const shown = list.slice(0, 40);
     const most = Math.max(1, ...shown.map((one) => Math.abs(one.by)));
-    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(told(before), told(after), ...names), ...(same ? [words.same] : [])];
+    const sentences = asked ? [words.changePair(speech.told(before), speech.told(after), signed), words.verdict[verdict]] : [words.changeAll(told(before), told(after), ...names), ...(same ? [then.trips === now.trips ? words.same : words.maybeSame] : [])];
     this.card.draw(
       {
         title: asked ? this.title() : words.changeOf(...names),

@@ -14,6 +14,8 @@ export interface Request {
   segment: string;
   /** Participants and population side by side, whatever the targets. */
   split: boolean;
+  /** Another method, beside the chosen one; never with `split`. */
+  versus: string | null;
 }
 
 export interface OfferedMethod extends MethodWords {

@@ -4,7 +4,7 @@ import type { PackedModel } from "../src/model";
 import { EmbeddedSource, LiveSource, type Offer, type Request } from "../src/source";
 import { packed, release } from "./made";
 
-const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all", split: false };
+const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all", split: false, versus: null };
 const offer: Offer = {
   token: "secret",
   k: { min: 2, max: 100 },

@@ -22,6 +22,7 @@ from odkanon.read.tables.table import SourceTable
 from odkanon.read.trips import Trips, spec_to_trips
 
 MAX_BUDGET = 0.3
+NAMES = {name: measure.target for name, measure in MEASURES.items()}
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class ExploreRequest:
     """The travellers."""
     split: bool = False
     """Show participants and population side by side instead of ``targets``."""
+    versus: str | None = None
+    """Another method, to be shown beside `method`; not with `split`."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -53,9 +56,17 @@ class ExploreRequest:
     @property
     def parts(self) -> tuple[ExploreRequest, ...]:
         """One request for each release on the page."""
+        if self.versus is not None:
+            return tuple(replace(self, method=method, versus=None) for method in (self.method, self.versus))
         if not self.split:
             return (self,)
         return tuple(replace(self, targets=(measure,), split=False) for measure in ("trips", "weight"))
+
+    def name_of(self, part: ExploreRequest, alone: str) -> str:
+        """Return what one of the `parts` is called on the page; `alone` if it is the only one."""
+        if self.versus is not None:
+            return words_for(part.method)["title"]
+        return NAMES[part.targets[0]] if self.split else alone
 
     @property
     def is_slow(self) -> bool:
@@ -107,6 +118,9 @@ class ControlRanges:
         split = received.get("split", False)
         if not isinstance(split, bool) or (split and "weight" not in self.targets):
             raise InputError("participants and population can be compared only if trips have weights")
+        versus = received.get("versus")
+        if versus is not None and split:
+            raise InputError("compare two methods, or participants with population, not both at once")
         return ExploreRequest(
             k=k,
             targets=tuple(one for one in self.targets if one in targets),
@@ -116,6 +130,7 @@ class ControlRanges:
             resolution=_one_of("resolution", received.get("resolution"), self.resolutions),
             segment=_one_of("segment", received.get("segment"), self.segments),
             split=split,
+            versus=None if versus is None else _one_of("other method", versus, self.methods),
         )
 
 

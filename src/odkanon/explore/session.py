@@ -14,7 +14,6 @@ from odkanon.errors import InvalidValueError, RefusedError, TargetExistsError
 from odkanon.explore.data import EVERYONE, ExplorerData, ExploreRequest
 from odkanon.explore.worker_process import StoppedError, WorkerProcess
 from odkanon.methods import anonymize
-from odkanon.model.measures import MEASURES
 from odkanon.model.release import Release
 from odkanon.publish.manifests import bounds_and_accuracy, full_manifest
 from odkanon.publish.report.basemap import build_basemap, build_labels
@@ -30,7 +29,6 @@ NO_PAGE = ""
 """The page of requests to save, which no later request stops."""
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
-NAMES = {name: measure.target for name, measure in MEASURES.items()}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
@@ -114,20 +112,24 @@ class Session:
 
     def _as_saved(self, request: ExploreRequest, releases: Sequence[Release]) -> list[SavedRelease]:
         return [
-            _as_saved(release, NAMES[part.targets[0]] if request.split else self.data.name)
+            _as_saved(release, request.name_of(part, self.data.name))
             for part, release in zip(request.parts, releases, strict=True)
         ]
 
     def curve(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
         """Return G for several k, with the method that is fast enough for a slider."""
         several = sorted({*(k for k in CURVE if k <= self.controls.max_k), self.controls.max_k})
-        requests = [replace(part, k=k, method=CURVE_METHOD) for part in request.parts for k in several]
+        requests = [
+            replace(part, k=k, method=CURVE_METHOD)
+            for part in (request.parts if request.split else request.parts[:1])
+            for k in several
+        ]
         points = [self._point(each, page, number) for each in requests]
         return {"number": number, "curve": points, "method": CURVE_METHOD}
 
     def save(self, request: ExploreRequest, name: Any) -> dict[str, Any]:
         """Write the releases of a request to folders where the explorer was started."""
-        targets = [self.target(name, part if request.split else None) for part in request.parts]
+        targets = [self.target(name, request.name_of(part, "")) for part in request.parts]
         releases = [self._release(part, NO_PAGE, 0) for part in request.parts]
         by, _, value = request.segment.partition(": ")
         # An audit needs it to find the trips of the release.
@@ -136,12 +138,12 @@ class Session:
             replace(release, spec=release.spec.with_parameters(**segment)).save(target)
         return {"saved": [target.name for target in targets]}
 
-    def target(self, name: Any, part: ExploreRequest | None = None) -> Path:
+    def target(self, name: Any, part: str = "") -> Path:
         """Return the folder for a plain name; anything like a path is refused."""
         if not isinstance(name, str) or not _PLAIN.fullmatch(name) or name != name.strip() or _RESERVED.fullmatch(name):
             allowed = "1 to 64 letters, digits, spaces, _ and -, starting with a letter or digit"
             raise InvalidValueError.expected("the name", allowed, name)
-        target = self.folder / (name if part is None else f"{name}-{NAMES[part.targets[0]]}")
+        target = self.folder / (f"{name}-{part}" if part else name)
         if target.exists() or target.is_symlink():
             raise TargetExistsError.at(target.name)
         return target

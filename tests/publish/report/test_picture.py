@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from odkanon.cli import app
 from odkanon.errors import InputError
-from odkanon.publish.report.map_drawing import axis_outlines, map_window, zone_outline
+from odkanon.publish.report.map_drawing import MapWindow, axis_outlines, draw_map, map_window, zone_outline
 from odkanon.publish.report.pictures import write_picture
 from odkanon.release_format.folder import open_release
 from web import made
@@ -190,3 +190,16 @@ def test_flows_are_drawn_with_a_legend_and_a_scale_and_framed_on_nearly_all_trip
     assert window is not None
     assert window.east < 3
     assert window.south > 48
+
+
+def test_a_few_coarse_rows_do_not_paint_the_map(tmp_path: Path) -> None:
+    """Seen before: 0.3 % of the trips, known between large areas only, painted the whole canvas."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    release = open_release(made.nested(tmp_path / "nested"))
+    outlines = axis_outlines(release, "origin", "trips")
+    figure, axes = pyplot.subplots()
+    draw_map(axes, outlines, ["#ffff00"] * len(outlines), MapWindow(2.2, 48.75, 2.5, 48.95))
+    filled = [each for each in axes.collections if len(each.get_facecolor()) and each.get_edgecolor().any()]
+    small = sum(len(each.get_paths()) for each in filled if tuple(each.get_facecolor()[0][:3]) == (1.0, 1.0, 0.0))
+    assert 0 < small < len(outlines)
+    pyplot.close(figure)

@@ -33,6 +33,8 @@ export function liveControls(offer: Offer, current: Request, ask: (request: Requ
   };
   const targets = protectBoxes(offer, request, change);
   const method = select("Method", "", offer.methods.map(({ name, title, slow }) => [name, `${title}${slow ? " (takes longer)" : ""}`]), request.method, (name) => change({ method: name }));
+  const versus = select("Compare with", "another method, side by side", [["", "nothing"], ...offer.methods.map(({ name, title }): [string, string] => [name, title])], request.versus ?? "", (name) => change({ versus: name || null, split: false }));
+  const box = splitBox(request, change);
   const budget = slider("May leave out", "the most that may be dropped", { min: 0, max: offer.budget.max, step: 0.005 }, request.budget, percent, (share) => change({ budget: share }));
   const when = choices("suppress", "Leave out", [
     { value: "after", label: "after merging", title: "only what is still too small then" },
@@ -45,6 +47,8 @@ export function liveControls(offer: Offer, current: Request, ask: (request: Requ
     budget.hidden = !chosen.budget;
     when.hidden = !chosen.suppress;
     targets.hidden = request.split;
+    versus.querySelector("select")!.value = request.versus ?? "";
+    box.querySelector("input")!.checked = request.split;
   };
   fit();
   const k = slider("k", "how many must stand behind every flow", { ...offer.k, step: 1 }, request.k, count, (value) => change({ k: value }));
@@ -52,8 +56,9 @@ export function liveControls(offer: Offer, current: Request, ask: (request: Requ
     "div",
     { class: "controls" },
     targets,
-    offer.targets.includes("weight") && splitBox(request, change),
+    offer.targets.includes("weight") && box,
     method,
+    versus,
     budget,
     when,
     offer.resolutions.length > 1 &&
@@ -85,6 +90,6 @@ function protectBoxes(offer: Offer, request: Request, change: (part: Partial<Req
 
 function splitBox(request: Request, change: (part: Partial<Request>) => void): HTMLElement {
   const box = h("input", { type: "checkbox", checked: request.split });
-  box.addEventListener("change", () => change({ split: box.checked }));
+  box.addEventListener("change", () => change({ split: box.checked, versus: null }));
   return h("label", { class: "control tick" }, box, h("span", {}, "Participants | population", h("small", {}, "both protections side by side")));
 }

@@ -112,6 +112,7 @@ export const en = {
   changePair: (first: Told, second: Told, by: string) => `${estimated(first)}${inBrackets(first)} before, ${estimated(second)}${inBrackets(second)} after: ${by}.`,
   verdict: { surely: "This change is certain.", likely: "This change is likely.", unsure: "This may be no change at all." },
   same: "Both count as many trips: probably the same trips, published differently. Differences are those of publishing, not of travel.",
+  maybeSame: "These may be the same trips, published differently: what is left out could explain the difference.",
   maybeNone: "perhaps no change",
   moreNow: "more",
   lessNow: "less",

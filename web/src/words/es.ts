@@ -105,6 +105,7 @@ export const es: Words = {
   changePair: (first, second, by) => `${estimated(first)}${inBrackets(first)} antes, ${estimated(second)}${inBrackets(second)} después: ${by}.`,
   verdict: { surely: "El cambio es seguro.", likely: "El cambio es probable.", unsure: "Puede que no haya cambio." },
   same: "Ambas cuentan los mismos viajes: probablemente los mismos, publicados de otra manera. Las diferencias son de la publicación, no de los viajes.",
+  maybeSame: "Pueden ser los mismos viajes, publicados de otra manera: lo que se omite podría explicar la diferencia.",
   maybeNone: "quizá ningún cambio",
   moreNow: "más",
   lessNow: "menos",

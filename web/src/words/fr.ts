@@ -105,6 +105,7 @@ export const fr: Words = {
   changePair: (first, second, by) => `${estimated(first)}${inBrackets(first)} avant, ${estimated(second)}${inBrackets(second)} après : ${by}.`,
   verdict: { surely: "Cette évolution est certaine.", likely: "Cette évolution est probable.", unsure: "Il se peut que rien n’ait changé." },
   same: "Les deux comptent autant de déplacements : sans doute les mêmes, publiés autrement. Les différences viennent de la publication, pas des déplacements.",
+  maybeSame: "Ce sont peut-être les mêmes déplacements, publiés autrement : ce qui manque pourrait expliquer la différence.",
   maybeNone: "peut-être aucun changement",
   moreNow: "de plus",
   lessNow: "de moins",

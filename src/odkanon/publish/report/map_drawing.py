@@ -21,6 +21,8 @@ from odkanon.zoning.spherical_geometry import list_polygons
 KM_PER_DEGREE = 111.195
 LAND, WATER, BORDER, NAME, EDGE = "#f6f5f1", "#dfe9f0", "#b9b4a8", "#22303c", "#33414d"
 MAX_NAMES = 14
+_COARSE = 0.03
+"""Zones larger than this part of a map are outlined only, where most are smaller."""
 TAIL = 0.005
 """The share of the trips that may lie beyond each side of a map."""
 MOST_FLOWS, THICK = 300, 4.5
@@ -192,9 +194,18 @@ def draw_map(
     draw_basemap(axes, window)
     # A zone that is larger than the map would only tint it.
     fitting = [number for number, outline in enumerate(outlines) if not _hides(outline, window)]
-    _draw_zones(axes, [outlines[number] for number in fitting], [colours[number] for number in fitting], alpha)
+    coarse = {number for number in fitting if _is_coarse(outlines[number], outlines, window)}
+    fine = [number for number in fitting if number not in coarse]
+    _draw_zones(axes, [outlines[number] for number in fine], [colours[number] for number in fine], alpha)
+    _draw_zones(axes, [outlines[number] for number in sorted(coarse)], ["none"] * len(coarse), 1, style=":")
     draw_town_names(axes, window)
     draw_scale_bar(axes, window)
+
+
+def _is_coarse(outline: ZoneOutline, outlines: Sequence[ZoneOutline], window: MapWindow) -> bool:
+    """Return whether the few trips of a zone would paint much of the map although most are known in smaller zones."""
+    large = _COARSE * (window.east - window.west) * (window.north - window.south)
+    return outline.area > large and sum(one.area <= large for one in outlines) > len(outlines) / 2
 
 
 def _hides(outline: ZoneOutline, window: MapWindow) -> bool:
@@ -268,7 +279,12 @@ def _rgb(text: str) -> tuple[float, float, float]:
 
 
 def _draw_zones(
-    axes: Any, outlines: Sequence[ZoneOutline], colours: Sequence[Any], alpha: float, edge: float = 0.4
+    axes: Any,
+    outlines: Sequence[ZoneOutline],
+    colours: Sequence[Any],
+    alpha: float,
+    edge: float = 0.4,
+    style: str = "-",
 ) -> None:
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path
@@ -280,9 +296,9 @@ def _draw_zones(
     west, south, east, north = common_bounds(outlines)
     overlapping = total > 1.2 * (east - west) * (north - south)
     alpha = min(alpha, 0.35) if overlapping else alpha
-    axes.add_collection(
-        PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=edge, alpha=None if alpha == 1 else alpha)
-    )
+    drawn = PathCollection(paths, facecolors=colours, edgecolors=EDGE, linewidths=edge, linestyles=style)
+    drawn.set_alpha(None if alpha == 1 else alpha)
+    axes.add_collection(drawn)
 
 
 def draw_basemap(axes: Any, window: MapWindow) -> None:
