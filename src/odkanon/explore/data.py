@@ -62,11 +62,11 @@ class ExploreRequest:
             return (self,)
         return tuple(replace(self, targets=(measure,), split=False) for measure in ("trips", "weight"))
 
-    def name_of(self, part: ExploreRequest, alone: str) -> str:
-        """Return what one of the `parts` is called on the page; `alone` if it is the only one."""
+    def name_of(self, part: ExploreRequest, single: str) -> str:
+        """Return what one of the `parts` is called on the page; `single` if it is the only one."""
         if self.versus is not None:
             return words_for(part.method)["title"]
-        return NAMES[part.targets[0]] if self.split else alone
+        return NAMES[part.targets[0]] if self.split else single
 
     @property
     def is_slow(self) -> bool:
