@@ -17,6 +17,7 @@ pytest.importorskip("shapely")
 import h3
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,8 @@ from odkanon.model.od import Axis, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.publish.save import as_saved
-from odkanon.zoning.cells import cell_to_latlng, cell_to_parent
+from odkanon.release_format.folder import SavedRelease
+from odkanon.zoning.cells import Floats, cell_to_latlng, cell_to_parent, cell_to_str, latlng_to_cell
 from worlds.matrices import town, worlds
 from worlds.polygons import square_town
 from worlds.tries import tries
@@ -320,3 +322,53 @@ def test_neighbours_that_only_touch_share_no_trips() -> None:
     exact = [row for row in flows if row["low"] == row["high"]]
     assert exact
     assert all(truth.get((row["origin"], row["destination"]), 0) == row["low"] for row in exact)
+
+
+@pytest.fixture(scope="module")
+def many_modes(tmp_path_factory: pytest.TempPathFactory) -> tuple[SavedRelease, pa.Table]:
+    """A cube of more combinations than have rates of their own, so that its modes share them; and its trips."""
+    survey = odkanon.make_survey().slice(0, 12_000)
+    # The common mode of each kind is stated often, so that its share of all trips is more than that of what is open.
+    kind = ["", "", "", "", "", " 1", " 1", " 2", " 3"]
+    mode = [f"{name}{kind[number % len(kind)]}" for number, name in enumerate(survey.column("mode").to_pylist())]
+    survey = survey.set_column(survey.column_names.index("mode"), "mode", pa.array(mode))
+    by = ["mode", "hour:0-7,7-9,9-12,12-17,17-20,20-24"]
+    folder = tmp_path_factory.mktemp("modes") / "release"
+    odkanon.anonymize(survey, by=by, resolution=8).save(folder)
+    return odkanon.open_release(folder), survey
+
+
+def test_values_that_share_rates_add_up_and_keep_what_rows_state(many_modes: tuple[SavedRelease, pa.Table]) -> None:
+    release, survey = many_modes
+    columns = (release.table.column(name).to_pylist() for name in ("mode", "trips"))
+    reader, rows = read_flows(release), list(zip(*columns, strict=True))
+    stated = {mode: sum(trips for own, trips in rows if own == mode) for mode in sorted({own for own, _ in rows})}
+    left_open, shares = stated.pop("any"), {mode: trips**0.5 for mode, trips in stated.items()}
+    assert reader.groups.shape[0] < len(stated)
+    for mode, certain in stated.items():
+        found = reader.between(Everywhere(), Everywhere(), where={"mode": mode}).table.to_pylist()[0]
+        true = pc.sum(pc.equal(survey.column("mode"), mode)).as_py() or 0
+        assert certain <= found["low"] <= min(found["estimate"], true)
+        expected = certain + left_open * shares[mode] / sum(shares.values())
+        assert found["estimate"] == pytest.approx(expected, rel=0.01)
+        # What rows leave open is no certainty: the interval is wider than what they state.
+        assert found["interval_high"] > found["low"]
+
+
+def test_rows_between_the_same_zones_are_divided_alike(many_modes: tuple[SavedRelease, pa.Table]) -> None:
+    """Four of five intervals hold between small places, too, though rows by attributes repeat the same zones."""
+    release, survey = many_modes
+    start = ends_of(survey, "start")
+    areas = CellAreas.around(start[0], start[1], 7)
+    found = read_flows(release).between(areas, Everywhere()).table
+    cells = cell_to_str(cell_to_parent(latlng_to_cell(start[0], start[1], 8), 7))
+    true = dict(zip(*(each.tolist() for each in np.unique(cells, return_counts=True)), strict=True))
+    rows = [row for row in found.to_pylist() if row["estimate"] >= 2]
+    held = [row["interval_low"] <= true.get(row["origin"], 0) <= row["interval_high"] for row in rows]
+    assert len(held) > 50
+    assert np.mean(held) >= 0.7
+
+
+def ends_of(survey: pa.Table, end: str) -> tuple[Floats, Floats]:
+    lat, lon = (survey.column(f"{end}_{name}").to_numpy() for name in ("lat", "lon"))
+    return lat, lon

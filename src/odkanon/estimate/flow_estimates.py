@@ -18,7 +18,7 @@ from odkanon.estimate.flow_model import BY_ATTRIBUTES, ROUGH, Combinations, FitS
 from odkanon.estimate.place_tree import FINER, FINEST, PlaceTree, SamplePoints, place_cells
 from odkanon.estimate.placed_shapes import place_shapes
 from odkanon.estimate.row_combinations import AttributeGroups, Where, matching_rows
-from odkanon.estimate.target_areas import Areas, ZoneFootprints
+from odkanon.estimate.target_areas import Areas, Everywhere, ZoneFootprints
 from odkanon.model.axes import AXES
 from odkanon.model.measures import STANDARD_ERROR
 from odkanon.release_format.conversions import FlowTable, to_shapes
@@ -30,6 +30,8 @@ DOUBT = 0.35
 """Variance, per squared estimate beyond what is sure, of the share of a value within a group of values."""
 APART, CROSSING = 0.005, 0.035
 """The same, of releases whose zones on an axis do not overlap (no finer row locates trips), or cross."""
+DIVIDED_BY_ATTRIBUTES = 3.0
+"""By how much more a divided row varies in a release by attributes, whose fine rows are few."""
 LEAST = 0.05
 """Estimates below this are left out unless some trips are sure."""
 DIGITS = 6
@@ -82,15 +84,15 @@ class SelectedRows:
 
     Attributes
     ----------
-    parts : array of int
-        Combinations of attributes.
+    label : array of int
+        For each row, the number of its values of the attributes that are asked for.
     weights : array of float
-        For each of them the share that counts: below 1 where values are grouped.
+        By label and combination of attributes, the share that counts: neither 0 nor 1 only where values are grouped.
     certain, possible : array of float
         The trips of each row that certainly count, and those that may.
     """
 
-    parts: Ints
+    label: Ints
     weights: Floats
     certain: Floats
     possible: Floats
@@ -98,7 +100,7 @@ class SelectedRows:
     @property
     def doubt(self) -> float:
         """Variance, per squared estimate beyond what is sure, of shares that no row states."""
-        return DOUBT if (self.weights < 1).any() else 0.0
+        return DOUBT if (self.weights % 1 > 0).any() else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +143,10 @@ class ReleaseReader:
         """Return what counts of a release by attributes; see `odkanon.view_release` for filters."""
         trips = self.measures["trips"]
         if where is None:
-            parts = np.arange(len(self.model.blocks.row))
-            return SelectedRows(parts, np.ones(len(parts)), trips, trips)
+            everything = np.ones((1, len(self.model.blocks.row)))
+            return SelectedRows(np.zeros(len(trips), dtype=np.int64), everything, trips, trips)
         certain, possible = matching_rows(self.saved, where)
-        weights = self.groups.matching(where, self.saved)
-        parts = np.flatnonzero(weights > 0)
-        return SelectedRows(parts, weights[parts], trips * certain, trips * possible)
+        return SelectedRows(*self.groups.matching(where, self.saved), trips * certain, trips * possible)
 
     @cached_property
     def _doubt_of_zones(self) -> float:
@@ -244,9 +244,9 @@ class ReleaseReader:
 
     def _counted(self, chosen: SelectedRows) -> RowEntries:
         """Return the entries that count, with the share of them that does."""
-        weights = np.zeros(len(self.model.blocks.row))
-        weights[chosen.parts] = chosen.weights
-        return self.entries if (weights == 1).all() else self.entries.times(weights[self.entries.part])
+        if (chosen.weights == 1).all():
+            return self.entries
+        return self.entries.times(chosen.weights[chosen.label[self.entries.row], self.entries.part])
 
     def _expected(self, entries: RowEntries, start: Any, end: Any) -> dict[str, Any]:
         flows = {name: entries.flow(name, mass) for name, mass in self.measures.items()}
@@ -273,7 +273,7 @@ class ReleaseReader:
         ]
         matrices = self._expected(entries, start, end)
         row_shares = self._row_shares(entries, start, end)
-        divided, noise = self._divided(row_shares), self._noise(row_shares)
+        divided, noise = self._divided(row_shares, (origins, destinations)), self._noise(row_shares)
         wide = len(destinations.ids)
         step = max(_PAIRS_AT_ONCE // max(wide, 1), 1)
         parts = []
@@ -361,12 +361,24 @@ class ReleaseReader:
 
         return between
 
-    def _divided(self, shares: tuple[Any, Any]) -> Any:
+    def _divided(self, shares: tuple[Any, Any], areas: tuple[Areas, Areas]) -> Any:
         """Return a function that sums, over rows, the squares of ``n p (1 - p)`` for pairs of areas.
 
         The share p of a row is taken as the product of its shares in the two areas and in the counted combinations.
+        Rows between the same zones, which differ in their attributes, are divided alike: they count as one row. So do
+        all rows from a zone where any destination counts, and all rows to a zone.
         """
-        (start, end), squared = shares, self.measures["trips"] ** 2
+        from scipy.sparse import csr_array
+
+        ends = [zone * (not isinstance(at, Everywhere)) for zone, at in zip(self.model.rows, areas, strict=True)]
+        distinct, group = np.unique(np.stack(ends), axis=1, return_inverse=True)
+        trips, (start, end) = self.measures["trips"], shares
+        if distinct.shape[1] < len(trips):
+            group = group.reshape(-1)
+            total: Floats = np.bincount(group, trips).astype(np.float64)
+            merged = csr_array((trips / total[group], (group, np.arange(len(trips)))))
+            trips, start, end = total, (merged @ start).tocsr(), (merged @ end).tocsr()
+        squared = trips**2 * (DIVIDED_BY_ATTRIBUTES if self.saved.axes else 1)
 
         def between(some: slice, origin: Ints, destination: Ints) -> Floats:
             found = np.zeros(len(origin))

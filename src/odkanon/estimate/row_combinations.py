@@ -91,29 +91,39 @@ class AttributeGroups:
         back = _numbered(np.stack(lasting)) if lasting else np.zeros(covers.shape[1], dtype=np.int64)
         return Combinations(covers, back, most)
 
-    def matching(self, where: Where, release: SavedRelease) -> Floats:
-        """Return the share of each combination that matches a filter.
+    def matching(self, where: Where, release: SavedRelease) -> tuple[Ints, Floats]:
+        """Return the number of each row's labels, and by labels and combination the share that matches a filter.
 
-        It is 1 or 0 but for values that were grouped, whose shares are those of the rows that state them. What is rare
-        is stated less often than its share, so the square roots of stated trips are compared.
+        It is 1 or 0 but for values that were grouped. Of the values of a group that the label of a row leaves open, the
+        shares are those of the rows that state them. What is rare is stated less often than its share, so the square
+        roots of stated trips are compared.
         """
         matches = _matching_values(where, self.levels)
-        found = np.ones(1)
+        label, found = np.zeros(release.table.num_rows, dtype=np.int64), np.ones((1, 1))
         for name, group in self.group.items():
-            count, known = int(group.max()) + 1, group >= 0
-            own = np.ones(count)
+            own = np.ones((1, int(group.max()) + 1))
             if name in matches:
                 size = np.sqrt(_stated_trips(release, name, self.levels[name][0])) + _LEAST_STATED
-                match = matches[name] == _ALL
-                total = np.bincount(group[known], size[known], count)
-                own = np.bincount(group[known], (size * match)[known], count) / total
-            found = (found[:, None] * own).ravel()
-        return np.round(found, 9)
+                distinct, number = np.unique(_labels(release, name), return_inverse=True)
+                label = label * len(distinct) + number.reshape(-1)
+                below = np.stack([(self.levels[name] == each).any(axis=0) for each in distinct])
+                of_group = group[:, None] == np.arange(own.shape[1])
+                whole = (below * size) @ of_group
+                own = np.divide(
+                    (below * size * (matches[name] == _ALL)) @ of_group, whole, out=0 * whole, where=whole > 0
+                )
+            found = (found[:, None, :, None] * own[None, :, None, :]).reshape(len(found) * len(own), -1)
+        return label, np.round(found, 9)
+
+
+def _labels(release: SavedRelease, name: str) -> Labels:
+    """Return the value of an attribute of each row."""
+    return np.array(release.table.column(name).to_pylist(), dtype=np.str_)
 
 
 def _stated_trips(release: SavedRelease, name: str, values: Labels) -> Floats:
     """Return the trips of the rows that state each value."""
-    labels, number = np.unique(np.array(release.table.column(name).to_pylist(), dtype=np.str_), return_inverse=True)
+    labels, number = np.unique(_labels(release, name), return_inverse=True)
     trips = dict(zip(labels.tolist(), np.bincount(number.reshape(-1), release.measure("trips")).tolist(), strict=True))
     return np.array([trips.get(str(value), 0.0) for value in values])
 
@@ -143,7 +153,7 @@ def matching_rows(release: SavedRelease, where: Where) -> tuple[Bools, Bools]:
     possible = certain.copy()
     levels = {axis["name"]: np.array(axis["levels"], dtype=np.str_) for axis in release.manifest["axes"]}
     for name, matches in _matching_values(where, levels).items():
-        labels = np.array(release.table.column(name).to_pylist(), dtype=np.str_)
+        labels = _labels(release, name)
         for label in np.unique(labels):
             here, below = labels == label, (levels[name] == label).any(axis=0)
             if not below.any():
