@@ -72,7 +72,7 @@ def test_every_kind_of_input_gives_the_same_rows(path: Path, release: Release) -
 
 
 def test_what_the_terminal_cautions_about_is_a_warning_and_in_the_repr() -> None:
-    price = "Protect persons as well .*: that publishes 100.0% of the trips, not 99.9%, in 138 flows instead of"
+    price = r"With persons protected, 100.0% instead of 99.9% of the trips would be published, in 138 flows\."
     with pytest.warns(ReleaseWarning, match=f"fewer than 10 different persons .* {price}"):
         release = anonymize(SURVEY, resolution=COARSE, protect="participants")
     assert "1 caution)" in repr(release)

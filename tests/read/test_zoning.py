@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pyogrio")
 pytest.importorskip("pyproj")
 
+import pyogrio
 import shapely
 
 import odkanon as library
@@ -77,6 +78,14 @@ def test_a_release_on_polygons_from_the_file_to_the_audit(tmp_path: Path) -> Non
     assert about["published"]["trips"] + about["suppressed"]["trips"] == len(pairs) - outside
     outlines = json.loads((tmp_path / "out" / "zones.geojson").read_text())["features"]
     assert all(each["geometry"] is not None for each in outlines)
+    # The matrix, and tables for planners, are between all zones of the file, whether they have trips or not.
+    places = [
+        each["properties"]["id"] for each in json.loads((tmp_path / "out/matrix_zones.geojson").read_text())["features"]
+    ]
+    assert places == sorted(pyogrio.read_dataframe(zones)["code"])
+    assert set(pq.read_table(tmp_path / "out/matrix.parquet").column("origin").to_pylist()) <= set(places)
+    planned = odkanon("export", tmp_path / "out", "--to", "xlsx", "-o", tmp_path / "plan.xlsx")
+    assert f"between {len(places)} places" in output(planned)
     audited = odkanon("audit", tmp_path / "out", "--trips", trips, *options, "--min-trips", 10)
     assert "recount" in output(audited)
     assert not any(check in output(audited) for check in ("finding  recount", "finding  zones", "finding  totals"))

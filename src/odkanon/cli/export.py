@@ -176,13 +176,15 @@ def _export_plain(
     release: Path, output: Path, to: ExportFormat, onto: Path | None, code: str | None, *, wide: bool, force: bool
 ) -> None:
     """Write estimates by place and attribute, as a workbook or as matrices, and print how much of them is certain."""
+    from odkanon.estimate.flat_matrix import matrix_places
     from odkanon.publish.export.plain_table import read_plain_table, write_matrices_by_attribute, write_workbook
     from odkanon.release_format.folder import open_release
     from odkanon.release_format.targets import check_files
 
     check_files(output, force=force)
-    places = None if onto is None else str(onto)
-    found = read_plain_table(open_release(release), places, code)
+    saved = open_release(release)
+    own = matrix_places(saved, release) if onto is None and code is None and "matrix" in saved.manifest else None
+    found = read_plain_table(saved, own if onto is None else str(onto), code)
     if to is ExportFormat.omx:
         write_matrices_by_attribute(found, output, force=force)
     else:

@@ -78,12 +78,18 @@ def matrix_table(flows: FlowEstimates) -> pa.Table:
 
 def repeat_matrix(saved: SavedRelease, folder: Path) -> pa.Table:
     """Return the matrix as it follows from the rows and zones of a folder."""
+    return matrix_table(saved.estimate(onto=matrix_places(saved, folder)))
+
+
+def matrix_places(saved: SavedRelease, folder: Path) -> int | PolygonAreas:
+    """Return the places between which the matrix of a folder is: a resolution, or polygons."""
     about = saved.manifest["matrix"]
     if about["zones"] == "h3":
-        return matrix_table(saved.estimate(onto=int(about["resolution"])))
+        return int(about["resolution"])
     features = parse_json((folder / MATRIX_ZONES).read_text(encoding="utf-8"))["features"]
-    shapes = to_shapes([feature["geometry"] for feature in features])
-    return matrix_table(saved.estimate(onto=PolygonAreas([each["properties"]["id"] for each in features], shapes)))
+    return PolygonAreas(
+        [each["properties"]["id"] for each in features], to_shapes([each["geometry"] for each in features])
+    )
 
 
 def _left_out(flows: FlowEstimates) -> int:

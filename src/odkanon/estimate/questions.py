@@ -16,7 +16,9 @@ from odkanon.errors import InputError, UnknownNameError
 from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, ReleaseReader, read_flows
 from odkanon.estimate.row_combinations import Where
 from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, PolygonAreas
+from odkanon.release_format.conversions import to_shapes
 from odkanon.zoning.cells import MAX_RESOLUTION, cell_to_resolution, is_valid_cell, str_to_cell
+from odkanon.zoning.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from odkanon.release_format.folder import SavedRelease
@@ -78,6 +80,14 @@ def check_places(onto: Any, code: str | None) -> int | Areas | None:
         areas: Areas = onto
         return areas
     raise InputError(f"{type(onto).__name__} is no areas; give an H3 resolution, a file of polygons, or a GeoDataFrame")
+
+
+def zones_of_tree(tree: Hierarchy) -> PolygonAreas | None:
+    """Return the leaves of a user's own zones, observed or not; None where they have no outlines, or are too many."""
+    outlines, leaves = tree.outlines or {}, sorted(map(str, (tree.public or tree).leaves))
+    if not leaves or len(leaves) > MOST_CELLS or not outlines.keys() >= set(leaves):
+        return None
+    return PolygonAreas(leaves, to_shapes([outlines[leaf] for leaf in leaves]))
 
 
 def read_areas(onto: Any, code: str | None, reader: ReleaseReader) -> Areas:

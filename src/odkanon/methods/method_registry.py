@@ -278,8 +278,8 @@ def require_counts(name: str, purpose: str) -> None:
     """Raise for a method that estimates from noise: each run of it would draw anew, and add to what was spent."""
     if METHODS[name].noisy:
         raise InputError(
-            f"{purpose} runs methods under one rule, and {name} keeps none: each run draws anew; `odkanon evidence "
-            "RELEASE --compare-noise` shows how accurate it would be beside a release of counts"
+            f"{purpose} runs methods under one rule, and {name} keeps none: each run draws anew. Evidence of a "
+            "release of counts shows on request how accurate noise would be beside it"
         )
 
 

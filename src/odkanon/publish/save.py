@@ -14,6 +14,7 @@ from odkanon.core.atomic_write import write_text
 from odkanon.core.sql import connect, write_csv
 from odkanon.errors import RefusedError
 from odkanon.estimate.flat_matrix import write_matrix
+from odkanon.estimate.questions import zones_of_tree
 from odkanon.linked import LinkedReleases
 from odkanon.linked.linked_release import Part
 from odkanon.methods.method_registry import words_for
@@ -135,6 +136,8 @@ def write_public(release: Release, folder: Path, name: str, matrix: Any = None, 
     with closing(connect()) as connection:
         write_csv(guard_text(table), folder / CSV, connection)
         write_json(folder / ZONES, zones, indent=None)
+        if matrix is None and release.matrix is not None:
+            matrix = zones_of_tree(release.matrix.tree("origin"))
         estimated = write_matrix(SavedRelease(name, manifest, zones["features"], table), folder, matrix, connection)
         manifest = manifest if estimated is None else {**manifest, "matrix": estimated}
         written = {**manifest, "files": public_digests(folder)}

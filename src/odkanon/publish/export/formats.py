@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from odkanon.core.atomic_write import partial_folder
+from odkanon.core.atomic_write import partial_folder, write_text
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError, OptionConflictError, UnknownNameError
 from odkanon.estimate.drawn_trips import ABOUT, draw_trips
@@ -234,7 +234,7 @@ def write_trips(release: SavedRelease, folder: Path) -> None:
     table = draw_trips(release)
     pyarrow.parquet.write_table(table, folder / "trips.parquet")
     write_csv(guard_text(table), folder / "trips.csv")
-    (folder / "about.txt").write_text(f"{ABOUT}\n", encoding="utf-8")
+    write_text(folder / "about.txt", f"{ABOUT}\n")
 
 
 def write_onto_omx(matrix: ZoneMatrix, path: Path) -> None:
