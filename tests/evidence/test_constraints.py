@@ -53,7 +53,7 @@ def test_homogeneity_is_found_without_destinations_and_not_with_them(trips: Path
 
 def test_the_release_is_made_again_with_all_that_it_asks(trips: Path, kept: Path) -> None:
     """It has the same rows; and as no group is below the rule, nothing more is to be tried."""
-    assert attack("replay", kept, trips).skipped.startswith("No group of these trips is below the rule")
+    assert "No group of these trips is below the rule" in (attack("replay", kept, trips).skipped or "")
 
 
 def test_the_audit_counts_again(trips: Path, kept: Path) -> None:

@@ -92,8 +92,8 @@ INPUT_NAME = "{input}"
     --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
     zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.
     Matrix:
-    --matrix PLACES  The places of matrix.csv: an H3 resolution, or a file of polygons. [default: 7, or the coarser one
-        that has at most 4,000 cells]
+    --matrix PLACES  The places of matrix.csv: an H3 resolution, or a file of polygons. [default: your zones
+        where they have outlines; else 7, or the coarser one that has at most 4,000 cells]
     --matrix-id NAME  With --matrix FILE: the property with the codes of the polygons.
     Computation and output:
     --metrics  Print the metrics of the paper and accuracy by size as well; the recipe has them always.

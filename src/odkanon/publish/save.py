@@ -137,7 +137,7 @@ def write_public(release: Release, folder: Path, name: str, matrix: Any = None, 
         write_csv(guard_text(table), folder / CSV, connection)
         write_json(folder / ZONES, zones, indent=None)
         if matrix is None and release.matrix is not None:
-            matrix = zones_of_tree(release.matrix.tree("origin"))
+            matrix = zones_of_tree(release.matrix.origins)
         estimated = write_matrix(SavedRelease(name, manifest, zones["features"], table), folder, matrix, connection)
         manifest = manifest if estimated is None else {**manifest, "matrix": estimated}
         written = {**manifest, "files": public_digests(folder)}
