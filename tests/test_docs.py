@@ -140,3 +140,11 @@ def test_a_tutorial_shows_what_its_code_shows() -> None:
     assert shown == ["<pre>a &amp; b\n</pre>", "<pre>True</pre>"]
     assert page.count("@@output-") == 2
     assert insert_outputs("<p>@@output-1@@</p>", shown) == '<div class="output"><pre>True</pre></div>'
+
+
+def test_the_readme_names_both_commands_at_its_top() -> None:
+    top = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:15]
+    targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for target in ("demo", "test"):
+        assert any(line.startswith(f"make {target} ") for line in top)
+        assert target in targets
