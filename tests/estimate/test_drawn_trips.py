@@ -16,7 +16,7 @@ pytest.importorskip("shapely")
 import shapely
 
 import odkanon
-from odkanon.estimate.drawn_trips import draw_trips
+from odkanon.estimate.drawn_trips import _departures, draw_trips
 from odkanon.methods import anonymize
 from odkanon.model.rule import Rule
 from odkanon.publish.export.formats import export_release
@@ -109,3 +109,12 @@ def _by_row(trips: pa.Table) -> list[set[str]]:
     for row, hour in zip(trips["row"].to_pylist(), trips["hour"].to_pylist(), strict=True):
         found.setdefault(row, set()).add(hour)
     return [found[row] for row in sorted(found)]
+
+
+def test_departures_are_inside_their_slots_over_midnight_too() -> None:
+    hours = [*["19-06"] * 400, *["07-09"] * 200, *["7"] * 100, *["any"] * 3]
+    found = _departures(pa.array(hours), np.random.default_rng(0)).to_pylist()
+    by_slot = {
+        slot: {int(at[:2]) for own, at in zip(hours, found, strict=True) if own == slot and at} for slot in hours
+    }
+    assert by_slot == {"19-06": {*range(19, 24), *range(6)}, "07-09": {7, 8}, "7": {7}, "any": set()}

@@ -25,6 +25,8 @@ ABOUT = (
 _SEED = 0
 _TRIES = 20
 """How often a trip is drawn again whose pair of points a finer row covers."""
+_CLOCK = np.array([f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(24 * 60)], dtype=object)
+"""Each minute of a day as text."""
 _WITHIN = 0.5
 """How far from the middle of a cell of points trips begin, as a share of its radius; all of it is inside."""
 
@@ -78,7 +80,7 @@ def draw_trips(saved: SavedRelease) -> pa.Table:
         stated = np.array(table.column(name).to_pylist(), dtype=object)[row]
         columns[name] = pa.array(draw.values(axis, name, part, stated), pa.string())
     if "hour" in reader.groups.levels:
-        columns["departure"] = _departures(columns["hour"].to_pylist(), random)
+        columns["departure"] = _departures(columns["hour"], random)
     if "weight" in reader.measures:
         each = reader.measures["weight"] / np.maximum(number, 1)
         columns["weight"] = pa.array([float(f"{value:.6g}") for value in each.tolist()]).take(pa.array(row))
@@ -213,12 +215,13 @@ def _chosen(group: Ints, weight: Floats, wanted: Ints, at: Floats) -> Ints:
     return np.clip(found, first, last - 1)
 
 
-def _departures(hours: list[str], random: np.random.Generator) -> pa.Array:
-    """Return times of day inside hours (``7``) or parts of the day (``07-09``); none for other values."""
-    spans = [[int(each) for each in hour.split("-")] if hour.replace("-", "").isdigit() else None for hour in hours]
-    at = random.random(len(hours)).tolist()
-    minutes = [
-        None if span is None else int(60 * (span[0] + share * ((span[1] if len(span) > 1 else span[0] + 1) - span[0])))
-        for span, share in zip(spans, at, strict=True)
-    ]
-    return pa.array([None if each is None else f"{each // 60:02d}:{each % 60:02d}" for each in minutes], pa.string())
+def _departures(hours: pa.Array, random: np.random.Generator) -> pa.Array:
+    """Return times of day inside hours (``7``) or slots (``07-09``, or ``19-06`` over midnight); none for others."""
+    distinct, number = np.unique(np.array(hours.to_pylist(), dtype=np.str_), return_inverse=True)
+    known = np.array([hour.replace("-", "").isdigit() for hour in distinct.tolist()], dtype=bool)
+    begin, length = np.zeros(len(distinct)), np.ones(len(distinct))
+    for at in np.flatnonzero(known).tolist():
+        first, dash, last = distinct[at].partition("-")
+        begin[at], length[at] = int(first), ((int(last) - int(first)) % 24 or 24) if dash else 1
+    minute = (60 * (begin[number] + random.random(len(number)) * length[number])).astype(np.int64) % len(_CLOCK)
+    return pa.array(_CLOCK[minute], pa.string(), mask=~known[number])
