@@ -31,12 +31,8 @@ from typing import Self
 class OdkanonError(Exception):
     """Base of every error that ODkAnon raises on purpose.
 
-    Attributes
-    ----------
-    exit_code : int
-        What the command line returns when this error ends a run.
-    option : str or None
-        The option that helps, such as ``resolution 8``; the command line adds it to the message in its own spelling.
+    The command line returns ``exit_code``. It adds ``option``, the option that helps (such as ``resolution 8``), to the
+    message in its own spelling.
     """
 
     exit_code = 2
@@ -51,7 +47,7 @@ class InputError(OdkanonError):
 
 
 class UnknownNameError(InputError):
-    """A name that is none of those that exist."""
+    """An unknown name."""
 
     @classmethod
     def among(cls, what: str, name: object, known: Iterable[object], *, listed: bool = True) -> Self:
@@ -62,7 +58,7 @@ class UnknownNameError(InputError):
 
 
 class InvalidValueError(InputError):
-    """A value outside its range, or of the wrong type."""
+    """A value outside its range or of the wrong type."""
 
     @classmethod
     def expected(cls, what: str, expected: str, got: object, *, option: str | None = None) -> Self:
@@ -78,13 +74,13 @@ class InvalidValueError(InputError):
 
     @classmethod
     def reserved_name(cls, what: str, name: str, reason: str = "", *, option: str | None = None) -> Self:
-        """Return the error for a name that has a meaning already."""
+        """Return the error for a name that already has a meaning."""
         because = f": {reason}" if reason else ""
         return cls(f"{what} cannot be called {name!r}{because}; choose another name", option=option)
 
     @classmethod
     def suffix(cls, path: object, *suffixes: str, reason: str = "") -> Self:
-        """Return the error for an output path whose ending names no format that can be written."""
+        """Return the error for an output path whose suffix names no format that can be written."""
         *most, last = suffixes
         listed = f"{', '.join(most)} or {last}" if most else last
         because = f": {reason}" if reason else ""
@@ -96,17 +92,17 @@ class ColumnNotFoundError(InputError):
 
     @classmethod
     def from_missing(cls, table: str, missing: object, columns: Iterable[str], *, purpose: str = "") -> Self:
-        """Return the error for a column that a table lacks, with the nearest one that it has."""
+        """Return the error for a missing column, with the nearest one that the table has."""
         purpose = purpose and f" {purpose}"
         return cls(f"{table} has no column {missing!r}{purpose}{nearest(str(missing), columns)}")
 
 
 class FileMissingError(InputError):
-    """A path at which there is nothing."""
+    """A path at which no file exists."""
 
     @classmethod
     def at(cls, path: object, *, what: str = "file", advice: str = "check the path") -> Self:
-        """Return the error for a path at which there is nothing."""
+        """Return the error for a path at which no file exists."""
         return cls(f"there is no {what} {path}; {advice}")
 
 
@@ -122,7 +118,7 @@ class UnreadableFileError(InputError):
 
     @classmethod
     def empty(cls, name: object, *, needs: str = "a header and rows") -> Self:
-        """Return the error for a file in which there is nothing."""
+        """Return the error for an empty file."""
         return cls(f"{name} is empty; it needs {needs}")
 
     @classmethod
@@ -132,16 +128,16 @@ class UnreadableFileError(InputError):
 
     @classmethod
     def without_header(cls, path: object) -> Self:
-        """Return the error for a text whose first line names no columns."""
+        """Return the error for a text whose first line has no column names."""
         return cls(f"the first line of {path} has no header; give each column one name")
 
 
 class DamagedReleaseError(InputError):
-    """A release or a recipe that is not what was written."""
+    """A release or a recipe that differs from what was written."""
 
     @classmethod
     def because(cls, path: object, reason: object, *, advice: str = "it was damaged or edited; save it again") -> Self:
-        """Return the error for a file of a release that is not as it was written."""
+        """Return the error for a file of a release that differs from what was written."""
         return cls(f"{path} {reason}; {advice}")
 
 
@@ -159,7 +155,7 @@ class OptionConflictError(InputError):
 
     @classmethod
     def between(cls, option: str, other: str, why: str, *, missing: bool = False) -> Self:
-        """Return the error for an option that does not apply with another one, or without it."""
+        """Return the error for an option that does not apply together with another one, or without it."""
         return cls(f"{option} does not apply {'without' if missing else 'with'} {other}: {why}; leave it out")
 
 
@@ -173,7 +169,7 @@ class MissingExtraError(InputError):
 
 
 class RefusedError(OdkanonError):
-    """Nothing may be published under the rule that was asked for."""
+    """Nothing may be published under the rule."""
 
     exit_code = 1
 
@@ -184,22 +180,22 @@ class RefusedError(OdkanonError):
 
 
 class UnsafeReleaseError(OdkanonError):
-    """A class below its rule was about to become part of a release; this is a bug, and it stops here."""
+    """A class below its rule was about to enter a release: a bug, stopped here."""
 
     exit_code = 1
 
 
 class ReleaseWarning(UserWarning):
-    """Something to know before a release is published; what the terminal prints as a caution."""
+    """Something to know before a release is published; the terminal prints it as a caution."""
 
 
 UNEXPECTED = "this was not expected"
 SHOW = "ODKANON_TRACEBACK"
-"""An environment variable that adds a traceback with lines of code to unexpected errors; values are never printed."""
+"""An environment variable that adds lines of code to the message of an unexpected error; values are never printed."""
 
 
 def unexpected(error: BaseException) -> str:
-    """Return the message for an unexpected error: where it happened, and no values, which may be personal data."""
+    """Return the message for an unexpected error: where it happened, without values, which may be personal data."""
     if os.environ.get(SHOW):
         traceback.print_tb(error.__traceback__)
     frames = [(str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -211,14 +207,14 @@ def unexpected(error: BaseException) -> str:
 
 
 def is_disk_full(error: Exception) -> bool:
-    """Return whether an error of any library means that a disk is full."""
+    """Return whether an error of any library means that the disk is full."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return any(words in str(error).lower() for words in ("no space left", "quota exceeded"))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for a misspelt name, ready to append to a message; empty where nothing is close."""
+    """Return a suggestion for a misspelt name, ready to append to a message; empty if no name is close."""
     lower = {column.lower(): column for column in known}
     close = get_close_matches(name.lower(), lower, 1, cutoff=0.5)
     return f" (did you mean {lower[close[0]]!r}?)" if close else ""

@@ -79,10 +79,10 @@ def test_a_pentagon_has_six_children() -> None:
     cells = np.array([h3.str_to_int(h3.cell_to_center_child(pentagon, 7))], dtype=np.uint64)
     assert is_pentagon(cells).all()
     levels = public_levels(h3_hierarchy(cells).to_public_root())
-    assert [int(level.count[level.kind[0]].sum()) for level in levels[1:]] == [6] * 7 + [122]
+    assert [int(level.count[level.types[0]].sum()) for level in levels[1:]] == [6] * 7 + [122]
     hexagon = leaf(8, np.zeros((1, 2), dtype=np.int64))
     levels = public_levels(h3_hierarchy(hexagon).to_public_root())
-    assert [int(level.count[level.kind[0]].sum()) for level in levels[1:]] == [7] * 8 + [122]
+    assert [int(level.count[level.types[0]].sum()) for level in levels[1:]] == [7] * 8 + [122]
 
 
 @pytest.mark.parametrize("place", ["861fb4667ffffff", h3.get_pentagons(6)[3]])
@@ -107,7 +107,7 @@ def test_public_children_of_finer_steps_are_those_of_the_whole_cell() -> None:
     for tree in (whole, few_leaves):
         for level, told in enumerate(public_levels(tree)[1:7], start=1):
             seen = whole.children(level)[find_nodes(whole, level, tree.ids[level])]
-            assert told.count[told.kind].sum(axis=1).tolist() == seen.tolist()
+            assert told.count[told.types].sum(axis=1).tolist() == seen.tolist()
 
 
 @pytest.mark.parametrize("method", ["odkanon", "oigh", "atg-soft", "treecut", "cascade"])

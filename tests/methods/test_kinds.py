@@ -62,7 +62,7 @@ def test_kinds_are_the_shapes_of_nodes(tree: Tree, spare: set[int], random: Any)
     observed = full.restrict(seen).to_public_root()
     numbers: list[dict[Interval, int]] = []
     for at, (level, nodes) in enumerate(zip(public_levels(full), levels, strict=True)):
-        numbers.append(dict(zip(nodes, level.kind.tolist(), strict=True)))
+        numbers.append(dict(zip(nodes, level.types.tolist(), strict=True)))
         shapes = {node: shape(levels, at, node, spare) for node in nodes}
         for node, kind in numbers[at].items():
             assert {other for other in nodes if numbers[at][other] == kind} == {
@@ -79,7 +79,7 @@ def test_kinds_are_the_shapes_of_nodes(tree: Tree, spare: set[int], random: Any)
     # Of a tree of which little is observed, the nodes that are have the same kinds.
     for at, level in enumerate(public_levels(observed)):
         names = dict(zip(full.ids[at].tolist(), numbers[at].values(), strict=True))
-        assert level.kind.tolist() == [names[name] for name in observed.ids[at].tolist()]
+        assert level.types.tolist() == [names[name] for name in observed.ids[at].tolist()]
 
 
 def leaves_below(levels: tuple[Level, ...], at: int, kind: int) -> int:
@@ -106,7 +106,7 @@ def by_kinds(tree: Hierarchy) -> list[list[int]]:
     """Return for each level how many public leaves each of its observed nodes has."""
     levels = public_levels(tree.to_public_root())
     check_steps(levels)
-    return [[leaves_below(levels, at, kind) for kind in level.kind.tolist()] for at, level in enumerate(levels)]
+    return [[leaves_below(levels, at, kind) for kind in level.types.tolist()] for at, level in enumerate(levels)]
 
 
 @pytest.mark.parametrize("place", ["861fb4667ffffff", h3.get_pentagons(6)[3]])

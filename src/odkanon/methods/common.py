@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.errors import InputError, nearest
+from odkanon.errors import InputError, UnknownNameError
 from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
@@ -18,10 +18,9 @@ Steps = Literal["plain", "fine"]
 
 
 def with_steps(od: Matrix, steps: Steps) -> Matrix:
-    """Return the matrix over the tree with plain or fine steps.
+    """Return the matrix over trees with plain steps (a cell has seven children) or with substeps.
 
-    * ``steps``: ``plain``: a cell has seven children. ``fine``: two levels stand in between, unions of neighbouring
-      children.
+    * ``steps``: ``plain`` or ``fine``. Fine trees have two levels of substeps between a cell and its children.
     """
     if steps not in get_args(Steps):
         raise InputError(f"the steps of a tree are plain or fine, not {steps!r}")
@@ -34,12 +33,12 @@ def with_steps(od: Matrix, steps: Steps) -> Matrix:
 
 
 def of_one_height(od: Matrix) -> Matrix:
-    """Return the matrix over trees that end at the same level, so that a place has the same name at both ends."""
+    """Return the matrix over trees that end at the same level, so that a place has one name at both ends."""
     return reaching(od, join_trees(od.origins, od.destinations).tree.top)
 
 
 def reaching(od: Matrix, level: int) -> Matrix:
-    """Return the matrix over trees that reach a level, or the public root where that is lower."""
+    """Return the matrix over trees extended to a level, or to the public root if that is lower."""
     if level <= min(od.origins.top, od.destinations.top):
         return od
     first, second = ((tree.reaching(level), np.arange(len(tree.leaves))) for tree in (od.origins, od.destinations))
@@ -58,10 +57,7 @@ def level_number(tree: Hierarchy, asked: str | int) -> int:
     """
     if tree.resolution is None:
         if asked not in tree.names:
-            known = ", ".join(tree.names)
-            raise InputError(
-                f"there is no level {asked!r}; the lookup table has {known}{nearest(str(asked), tree.names)}"
-            )
+            raise UnknownNameError.among("level", asked, tree.names)
         return tree.names.index(str(asked))
     if not str(asked).isdigit() or not 0 <= int(asked) <= tree.resolution:
         raise InputError(
@@ -74,10 +70,9 @@ Volume = Literal["trips", "weight"]
 
 
 def volume_measure(rule: Rule) -> Volume:
-    """Return the mass of each flow by which a method compares zonings.
+    """Return the mass of each flow by which a method compares zonings: trips, or weight if that is the main measure.
 
-    The rule's main measure where that adds up under merging (trips or weight), and trips for a rule on persons
-    alone: persons of merged flows do not add up, so a mean over them would depend on how they are grouped.
+    Contributors are no such mass: they do not add up, so their mean would depend on how flows are grouped.
     """
     return "weight" if rule.main_measure == "weight" else "trips"
 
@@ -85,7 +80,7 @@ def volume_measure(rule: Rule) -> Volume:
 def sized_total(sizes: Ints, volumes: Ints) -> int:
     """Return ``sum(size * volume)`` exactly, as a Python integer that cannot overflow.
 
-    Volumes are first added up for each size; there are few distinct sizes.
+    Few sizes are distinct, so volumes are first summed by size.
     """
     by_size = group_sum(sizes, int(sizes.max(initial=0)) + 1, volumes)
     occurring = np.flatnonzero(by_size)

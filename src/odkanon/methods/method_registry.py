@@ -1,4 +1,4 @@
-"""The methods, each described once: the command line, the explorer, the page, comparisons and the docs look here."""
+"""The methods, each described once for the command line, the explorer, the page, comparisons and the docs."""
 
 from __future__ import annotations
 
@@ -24,51 +24,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """The description of a method.
-
-    Attributes
-    ----------
-    name : str
-        The name by which it is requested.
-    title : str
-        The name in tables and texts.
-    hint : str
-        A description in a few words.
-    home : callable or str
-        The function ``(matrix, rule, *, ...) -> Release``, or its place ``package.module:function``, imported on first
-        use.
-    any_engine : bool
-        Whether it needs only the queries of an engine, and so runs on all of them; for others pairs are fetched into
-        memory.
-    needs_cells, needs_shapes : bool
-        Whether it works on H3 cells only, or only where the outlines of zones are known.
-    overlaps : bool
-        Whether zones of one axis may overlap because they depend on the other end.
-    nested : bool
-        Whether a flow may lie in another; the coarser one then lists only trips that the finer one does not.
-    on_tree : bool
-        Whether its zones are nodes of the hierarchies, so that the steps of these can be chosen.
-    noisy : bool
-        Whether it estimates flows from counts with noise, under differential privacy, instead of publishing counts.
-    slow : bool
-        Whether it may take longer than a slider allows.
-    thresholds_only : str or None
-        The reason why it cannot keep the constraints of a rule, if it cannot.
-    """
+    """The description of a method."""
 
     name: str
+    """The name by which it is requested."""
     title: str
+    """The name in tables and texts."""
     hint: str
+    """A description in a few words."""
     home: Callable[..., Release] | str
+    """The function ``(matrix, rule, *, ...) -> Release``, or ``package.module:function``, imported on first use."""
     any_engine: bool = False
+    """Whether it needs only the queries of an engine, so that it runs on all; others fetch the pairs into memory."""
     needs_cells: bool = False
+    """Whether it works on H3 cells only."""
     needs_shapes: bool = False
+    """Whether it works only where the outlines of zones are known."""
     overlaps: bool = False
+    """Whether zones of one axis may overlap because they depend on the other end."""
     nested: bool = False
+    """Whether one flow may lie inside another; the coarser one then lists only trips that the finer one does not."""
     on_tree: bool = True
+    """Whether its zones are nodes of the hierarchies, so that these can have substeps."""
     noisy: bool = False
+    """Whether it estimates flows under differential privacy instead of publishing counts."""
     slow: bool = False
+    """Whether it may be too slow for a slider."""
     thresholds_only: str | None = None
+    """The reason why it cannot keep the constraints of a rule; None if it can."""
 
     @cached_property
     def function(self) -> Callable[..., Release]:
@@ -275,7 +258,7 @@ def counting_methods() -> tuple[str, ...]:
 
 
 def require_counts(name: str, purpose: str) -> None:
-    """Raise for a method that estimates from noise: each run of it would draw anew, and add to what was spent."""
+    """Raise for a method that adds noise: each run would draw anew and spend more of the privacy budget."""
     if METHODS[name].noisy:
         raise InputError(
             f"{purpose} runs methods under one rule, and {name} keeps none: each run draws anew. Evidence of a "

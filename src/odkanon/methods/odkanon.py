@@ -40,13 +40,14 @@ def odkanon(
 ) -> Release:
     """Anonymise with ODkAnon.
 
-    * ``suppress``: ``before``: as published, problematic pairs go first (Algorithm 1) and every class left must meet
-      the rule. ``after``: merge in the same order, but stop as soon as what is below the rule fits the budget, and
-      suppress exactly that.
+    * ``suppress``: ``before``, as published: pairs that cannot meet the rule within ``levels`` levels are suppressed
+      first (Algorithm 1), and every remaining class must meet it. ``after``: merge in the same order, stop at the first
+      step whose classes below the rule fit the budget, and suppress exactly those.
     * ``budget``: share that may be suppressed, in [0, 1).
-    * ``budget_of``: share of what; by default rows for ``before`` (as published) and trips for ``after``.
+    * ``budget_of``: what the share refers to; by default rows for ``before`` (as published) and trips for ``after``.
     * ``levels``: for ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
-    * ``symmetric``: whether both ends have one zoning. Nodes of the joint tree are then merged in the order of what
+    * ``symmetric``: whether both ends share one zoning. A node of the joint tree then counts its departures and
+      arrivals.
       begins and ends in them.
     """
     if suppress not in get_args(Suppress):
@@ -64,14 +65,14 @@ def odkanon(
     spec = ReleaseSpec(rule, allowed, "odkanon", parameters)
     release = _merged(work, spec, allowance, whole)
     if release.refusal is not None and budget > 0:
-        # What is left out may be too little to be left out unseen: merging goes on until nothing is left out.
+        # The suppressed trips alone may be below the rule, hence derivable: merge until nothing is suppressed.
         entire = _merged(open_workspace(od), spec, 0, whole)
         return entire if entire.refusal is None else release
     return release
 
 
 def _merged(work: Workspace, spec: ReleaseSpec, allowance: int, whole: Summary) -> Release:
-    """Merge zones of the remaining pairs until no more than the allowance is below the rule."""
+    """Merge zones of the remaining pairs until the classes below the rule fit the allowance."""
     left, rule, allowed = work.remaining, spec.rule, spec.budget
     assert allowed is not None
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight_units is not None else None))

@@ -1,8 +1,7 @@
 """OIGH: every origin at one level of its hierarchy, every destination at one level of its own.
 
-There are few level pairs (49 for resolutions 10 to 4 on both axes), so the best one is found by looking at all
-that can be good. Coarsening never lowers a mass, so what a pair of levels leaves below the rule only shrinks as
-either level rises: the feasible pairs form a staircase, and what lies below it is never looked at.
+There are few level pairs (49 for resolutions 10 to 4 on both axes). Thresholds are monotone: the mass below the rule
+only shrinks as either level rises, so the feasible pairs form a staircase and the pairs below it need no query.
 
 References
 ----------
@@ -40,17 +39,15 @@ def oigh(
 ) -> Release:
     """Anonymise by lifting each axis to one level, the same for all of its zones.
 
-    Among all pairs of levels that leave no more than the budget below the rule, the one of least
-    ``G = sum (|o| + |d|) |Eq| / |D+|`` over the classes that meet it is published; ties go to the least ``C_DM``,
-    then to the finer pair (least sum of levels, then least origin level). ``|Eq|`` is counted in the rule's main
-    measure, and in trips for a rule on persons alone.
+    Of all level pairs whose mass below the rule fits the budget, the one of least
+    ``G = sum (|o| + |d|) |Eq| / |D+|`` is published; ties go to the least ``C_DM``, then to the finer pair (least sum
+    of levels, then least origin level). ``|Eq|`` is measured in trips, or in weight if that is the rule's main measure.
 
     * ``budget``: share that may be suppressed, in [0, 1). The published algorithm has 0.
     * ``budget_of``: share of OD pairs or of trips.
     * ``symmetric``: whether both axes are lifted to the same level.
-    * ``level``: publish at this level and nowhere else, whatever else would do: the name of a column of the lookup
-      table, or an H3 resolution. Flows that do not meet the rule there are suppressed; if they are more than the
-      budget, nothing is published.
+    * ``level``: publish at this level only: the name of a column of the lookup table, or an H3 resolution. Flows that
+      fail the rule there are suppressed; if they exceed the budget, nothing is published.
     """
     whole = od.summary
     rule.check_available(whole.measures)
@@ -111,9 +108,9 @@ class Levels:
 
 
 def best_levels(feasible: Iterable[tuple[int, int, Engine]], rule: Rule, measure: Volume) -> Levels | None:
-    """Return the best of some feasible pairs of levels; None where there is none.
+    """Return the best of the feasible level pairs that publish anything, or None.
 
-    A pair that publishes nothing, which only rows or trips of no weight can lead to, counts as infeasible.
+    A feasible pair can publish nothing if its budget counts rows, or if all weights are zero.
     """
     best: Levels | None = None
     for origin, destination, classes in feasible:
@@ -127,9 +124,9 @@ def best_levels(feasible: Iterable[tuple[int, int, Engine]], rule: Rule, measure
 def feasible_levels(engine: Engine, rule: Rule, budget: Budget, allowance: int) -> Iterator[tuple[int, int, Engine]]:
     """Yield every feasible pair of levels with the engine over its classes.
 
-    Rows of the staircase from the coarsest origins to the finest: the finest feasible destination level can only
-    rise, so each row starts at that of the row before, and the first row without any ends the search. Within a
-    row, each table is made from the next finer one. Of a rule that is not monotone, every pair is looked at.
+    Origin levels descend from the coarsest. The finest feasible destination level can then only rise, so each row
+    starts at that of the previous row, and the first row without a feasible pair ends the search. Within a row, each
+    table is aggregated from the next finer one. A rule with constraints is not monotone: every pair is tried.
     """
     origins, destinations = engine.tree("origin"), engine.tree("destination")
     first = 0

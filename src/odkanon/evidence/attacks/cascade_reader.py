@@ -99,7 +99,7 @@ class CascadeReader:
             at, counts = found
             left = dict(counts)
             for code in sorted(self.parts[node][axis]):
-                subtree = int(self.ladder.sides[axis].levels[at].kind[code])
+                subtree = int(self.ladder.sides[axis].levels[at].types[code])
                 left[subtree] -= 1
                 yield AxisBox(axis, at, code, subtree), 1
             yield from ((AxisBox(axis, at, None, subtree), count) for subtree, count in left.items() if count > 0)
@@ -125,7 +125,7 @@ class CascadeReader:
         return LadderNode(node.rung + 1, tuple(codes))
 
     def _type(self, node: LadderNode, axis: int) -> int:
-        return int(self.ladder.level(node.rung, axis).kind[node.codes[axis]])
+        return int(self.ladder.level(node.rung, axis).types[node.codes[axis]])
 
     def _step(self, axis: int, level: int, subtree: int) -> tuple[int, dict[int, int]] | None:
         """Return the level of the largest proper parts of a tree node, and how many there are of each subtree type."""
@@ -192,7 +192,7 @@ class CascadeReader:
         opens = box is not None and box.axis == axis and self.ladder.levels[node.rung - 1][axis] == box.level
         missing = opens
         for child in self.below[node]:
-            left[int(self.ladder.level(node.rung - 1, axis).kind[child.codes[axis]])] -= 1
+            left[int(self.ladder.level(node.rung - 1, axis).types[child.codes[axis]])] -= 1
             missing = missing and not (box is not None and child.codes[axis] == box.code)
             total += self._can_pass(child, box)
         return total + self._unlisted_sum(node.rung, types, left, None if opens else box, box if missing else None)

@@ -9,26 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints, group_sum
-from odkanon.engine.node_flows import NodeFlows, codes_to_keys
+from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.model.measures import exact_masses
 
 _EXACT = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """The rows of a rung."""
-
-    rung: int
-    found: NodeFlows
-    """What was there, with what finer rows passed on."""
-    groups: NodeFlows
-    """What of it is listed."""
-    passed: NodeFlows
-    """What of it goes on to the next rung."""
-    at_cap: Bools
-    """Whether a row lists as much as it may, so that there may be more trips of its group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +24,15 @@ class Rows:
     rung: Ints
     """The rung of each row."""
     found: NodeFlows
+    """The groups of the rows as the roll-up met them, with the trips that finer rows passed on."""
     groups: NodeFlows
+    """The listed part of each group."""
     passed: NodeFlows
-    """Where the rows are: what was there, what of it is listed, and what goes on; see `Listed`."""
+    """The part that moves on to the next rung."""
     at_cap: Bools
-    """Whether a row lists as much as it may, so that there may be more trips of its group."""
+    """Whether a row lists as much as its cap allows, so that its group may have more trips."""
     passes: bool
-    """Whether what a row has above its cap may stand in a coarser row."""
+    """Whether the excess of a row may appear in a coarser row."""
 
     def __len__(self) -> int:
         return len(self.rung)
@@ -64,8 +51,7 @@ class Rows:
             if len(here) == 0:
                 continue
             own = [code[here] for code in self.groups.codes]
-            radix = [side.nodes(level) for side, level in zip(self.ladder.sides, self.ladder.levels[rung], strict=True)]
-            keys, wanted = codes_to_keys(radix, own, codes)
+            keys, wanted = self.ladder.keys(rung, own, codes)
             at, inside = match(keys, wanted)
             found[waiting[inside]] = here[at[inside]]
             waiting = np.concatenate([waiting[~inside], here])
@@ -78,7 +64,7 @@ class Rows:
         for rung in np.unique(self.rung).tolist():
             here = self.rung == rung
             for axis, side in enumerate(self.ladder.sides):
-                sizes[axis][here] = side.sizes(self.ladder.levels[rung][axis])[self.groups.codes[axis][here]]
+                sizes[axis][here] = side.tree.sizes[self.ladder.levels[rung][axis]][self.groups.codes[axis][here]]
         return sizes
 
     def finest_pairs(self) -> Ints:
@@ -88,7 +74,7 @@ class Rows:
         if np.prod(sizes, axis=0, dtype=np.float64).max(initial=0) < _EXACT:
             own: Ints = np.prod(sizes, axis=0)
             return own - group_sum(self.above[inside], len(self), own[inside])
-        # Many attributes of many values: more pairs of leaves than 64 bits count.
+        # A cube of many attributes can have more leaf pairs than 64 bits can count.
         each = np.prod(sizes.astype(object), axis=0)
         left = each.copy()
         np.subtract.at(left, self.above[inside], each[inside])
@@ -96,7 +82,7 @@ class Rows:
         return bounded
 
     def own(self) -> NodeFlows:
-        """Return the OD pairs whose finest row each row is, with all of their trips, wherever these are listed."""
+        """Return for each row the OD pairs whose finest row it is, with all their trips, whichever rows list these."""
         inside = self.above >= 0
 
         def without_passed(name: str) -> Ints:
@@ -111,8 +97,8 @@ class Rows:
     def hides_weight(self) -> Bools:
         """For each row, whether its own weight must not be published.
 
-        A row at its cap has the share of its group's weight that its trips are of the group's, whose digits would
-        disclose how many trips there were; and the next row above it may have taken in what was above the cap.
+        A capped row has its group's weight in proportion to its trips, so its digits would disclose the trips of the
+        group; and the next row above may contain its excess.
         """
         hides = self.at_cap.copy()
         if self.passes:
@@ -126,16 +112,15 @@ class Rows:
         return replace(self, rung=self.rung[which], at_cap=self.at_cap[which], **kept)
 
 
-def rows_of(ladder: Ladder, listed: Sequence[Listed], *, passes: bool) -> Rows:
-    """Put the rows of all rungs together."""
-    return Rows(
-        ladder,
-        np.repeat([part.rung for part in listed], [len(part.at_cap) for part in listed]),
-        _joined([part.found for part in listed]),
-        _joined([part.groups for part in listed]),
-        _joined([part.passed for part in listed]),
-        np.concatenate([part.at_cap for part in listed]),
-        passes,
+def concatenate_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all rungs."""
+    return replace(
+        parts[0],
+        rung=np.concatenate([part.rung for part in parts]),
+        found=_joined([part.found for part in parts]),
+        groups=_joined([part.groups for part in parts]),
+        passed=_joined([part.passed for part in parts]),
+        at_cap=np.concatenate([part.at_cap for part in parts]),
     )
 
 
@@ -160,7 +145,7 @@ def proportion(whole: Ints, part: Ints, of: Ints) -> Ints:
 
 
 def match(keys: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """Return where each wanted number stands among distinct keys, and whether it does."""
+    """Return the position of each wanted number among distinct keys, and whether it occurs there."""
     order = np.argsort(keys, kind="stable")
     at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return at, keys[at] == wanted

@@ -11,6 +11,7 @@ import numpy as np
 
 from odkanon.attributes.spec import PLACE
 from odkanon.core.arrays import Ints
+from odkanon.engine.node_flows import codes_to_keys
 from odkanon.errors import InputError, InvalidValueError, nearest
 from odkanon.methods.cascade.subtree_types import Level, public_levels
 from odkanon.zoning.hierarchy import Hierarchy
@@ -38,10 +39,6 @@ class Side:
         """Return the number of observed nodes of a level."""
         return len(self.tree.ids[level])
 
-    def sizes(self, level: int) -> Ints:
-        """Return the number of observed leaves below each node of a level."""
-        return self.tree.sizes[level]
-
 
 _sides: WeakKeyDictionary[Hierarchy, tuple[Hierarchy | None, tuple[Level, ...]]] = WeakKeyDictionary()
 
@@ -50,7 +47,7 @@ def side_of(tree: Hierarchy) -> Side:
     """Return the axis of a hierarchy; cached, since it is the same for every rule."""
     if tree not in _sides:
         tall = tree.to_public_root()
-        # What is kept must not hold on to its own key.
+        # A cached value that refers to its own key would never be freed.
         _sides[tree] = None if tall is tree else tall, public_levels(tall)
     above, levels = _sides[tree]
     return Side(tree if above is None else above, levels)
@@ -58,10 +55,9 @@ def side_of(tree: Hierarchy) -> Side:
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The rungs, and the axes that they coarsen."""
+    """The rungs of a cascade."""
 
     sides: tuple[Side, ...]
-    """The axes."""
     axes: tuple[int, ...]
     """For each rung above the leaves, the axis that it coarsens by one level."""
 
@@ -80,16 +76,21 @@ class Ladder:
 
     @property
     def reaches_root(self) -> bool:
-        """Whether the last rung is one node, with everything in it."""
+        """Whether the last rung is a single node that contains everything."""
         return self.levels[-1] == tuple(side.top for side in self.sides)
 
     def level(self, rung: int, axis: int) -> Level:
         """Return the public subtree types of an axis at a rung."""
         return self.sides[axis].levels[self.levels[rung][axis]]
 
+    def keys(self, rung: int, *codes: Sequence[Ints]) -> tuple[Ints, ...]:
+        """Return keys of combinations of the nodes of a rung; see `odkanon.engine.node_flows.codes_to_keys`."""
+        nodes = [side.nodes(level) for side, level in zip(self.sides, self.levels[rung], strict=True)]
+        return codes_to_keys(nodes, *codes)
+
 
 def in_turns(tops: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes to coarsen, in turns; those that have reached their top are passed over.
+    """Return the axes to coarsen, in turns, skipping those that have reached their top.
 
     Examples
     --------
@@ -100,29 +101,21 @@ def in_turns(tops: Sequence[int]) -> tuple[int, ...]:
 
 
 KEPT_TO = 6
-"""The H3 resolution, cells of some 36 km2, up to which places are coarsened before the first attribute goes.
+"""By default, the H3 resolution (cells of some 36 km2) up to which places are coarsened before any attribute.
 
-On a survey of 60,444 trips by mode and five parts of the day, 77 % keep their mode like this; with resolution 7, 26 %.
+On a survey of 60,444 trips by mode and five parts of the day, 77 % then keep their mode; with resolution 7, 26 %.
 """
 
 
-@dataclass(frozen=True)
-class Order:
-    """The steps of a ladder."""
+def drop_steps(
+    asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy], tops: Sequence[int]
+) -> tuple[tuple[int, ...], str]:
+    """Return the axis that each rung above the leaves coarsens (origins, destinations, attributes), and the drop order.
 
-    steps: tuple[int, ...]
-    """For each rung above the leaves, the axis that it coarsens: origins, destinations, then attributes."""
-    text: str
-    """The same order as a text for `drop_order`."""
-
-
-def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy], tops: Sequence[int]) -> Order:
-    """Return the order in which detail is dropped.
-
-    * ``asked``: names of attributes and ``place``, separated by commas, the first to go first. ``place:7`` coarsens
-      places up to H3 resolution 7 (of a lookup table: level 7) and ``hour:1`` an attribute by so many levels; without a
-      number it is all the way. What is not named goes last. By default places go up to cells of some 36 km2, then the
-      attributes from the last to the first, then places.
+    * ``asked``: names of attributes and ``place``, separated by commas, in the order in which detail is dropped.
+      ``place:7`` coarsens places to H3 resolution 7 (with a lookup table: level 7), ``hour:1`` an attribute by one
+      level; a name without a number is coarsened to its root. Names that are missing follow at the end. By default
+      places are coarsened to cells of some 36 km2, then the attributes from the last to the first, then places.
     * ``names``: the attributes.
     * ``trees``: those of origins, destinations and attributes.
     * ``tops``: the highest level of each.
@@ -133,7 +126,8 @@ def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy]
     for word in [part.strip() for part in text.split(",")] + [*names, PLACE]:
         name, _, level = word.partition(":")
         if name != PLACE and name not in names:
-            raise InputError(f"there is no {name!r} to give up{nearest(name, [*names, PLACE])}; name {_listed(names)}")
+            listed = " or ".join([*names, PLACE])
+            raise InputError(f"there is no {name!r} to give up{nearest(name, [*names, PLACE])}; name {listed}")
         if level and not level.isdigit():
             raise InvalidValueError.not_understood(repr(word), f"write {name}, or {name}:NUMBER for a part of the way")
         which = [0, 1] if name == PLACE else [2 + list(names).index(name)]
@@ -141,15 +135,10 @@ def order_of(asked: str | None, names: Sequence[str], trees: Sequence[Hierarchy]
         steps += [which[turn] for turn in in_turns([max(goal, 0) for goal in goals])]
         for axis, goal in zip(which, goals, strict=True):
             at[axis] += max(goal, 0)
-    return Order(tuple(steps), text)
+    return tuple(steps), text
 
 
 def _goal(tree: Hierarchy, level: str, top: int, *, place: bool) -> int:
     if not level:
         return top
-    wanted = int(level)
-    return min(tree.resolution - wanted if place and tree.resolution is not None else wanted, top)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " or ".join([*names, PLACE])
+    return min(tree.resolution - int(level) if place and tree.resolution is not None else int(level), top)

@@ -1,9 +1,9 @@
 """Cascade: every trip once, at the finest place that k share.
 
-A ladder takes the levels of origins and destinations in turns. At each rung what is left is grouped by the rung's
-nodes; a group that meets the rule becomes a row and leaves, what remains goes on. A row counts the trips that no finer
-row lists: at least so many, where it is at its cap. Caps keep anybody from concluding that a smaller group exists;
-docs/methods-own.md has the promise, docs/proofs.md its proof.
+A ladder coarsens origins and destinations in turns. At each rung the trips left are grouped by the rung's nodes; a
+group that meets the rule becomes a row, and all other trips move on. A row counts the trips that no finer row lists, or
+at least so many if it is at its cap. Caps keep readers from concluding that a smaller group exists: docs/methods-own.md
+states the promise, docs/proofs.md proves it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual, leave_out
 from odkanon.engine.protocols import Workspace
 from odkanon.errors import InputError
-from odkanon.methods.cascade.ladder import Ladder, in_turns, order_of, side_of
+from odkanon.methods.cascade.ladder import Ladder, drop_steps, in_turns, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
 from odkanon.model.flows import Totals
@@ -65,19 +65,19 @@ def cascade(
     coarsest : int, optional
         Publish nothing coarser: an H3 resolution, or the level of a lookup table (0 for its leaves).
     budget : float, optional
-        Leave out the coarsest rows, by ``|o| + |d|``, as long as what is not published stays within this share, in
-        [0, 1). For comparing with methods that suppress: which rows go depends on the data, and discloses some of it.
+        Share of the input in [0, 1) that may stay unpublished; the coarsest rows, by ``|o| + |d|``, are left out up to
+        it. For comparison with methods that suppress: which rows are left out depends on the data and discloses some.
     budget_of : {"rows", "trips"}, optional
-        With a budget: share of OD pairs, or of trips, which is the default.
+        What the budget is a share of: OD pairs, or trips (default).
     implications : {"safe", "allowed"}
         ``safe``: no box of public zones can be shown to hold trips that no row inside it lists. ``allowed``: every row
-        meets the rule, but whoever knows the method can work out smaller groups from several rows.
+        meets the rule, but a reader who knows the method can derive smaller groups from several rows.
     give_up : str, optional
-        For a matrix with attributes: in which order detail is given up, such as ``place:7,hour,mode,place``; see
-        `odkanon.methods.cascade.ladder.order_of`.
+        For a matrix with attributes: the drop order, such as ``place:7,hour,mode,place``; see
+        `odkanon.methods.cascade.ladder.drop_steps`.
     rows : EarlierRows, optional
-        List only rows of an earlier cascade, of other trips. A trip goes to the finest of them that it lies in, and
-        from rows with too few of them to the next coarser one.
+        List only rows of an earlier cascade of other trips. A trip goes to the finest of them that contains it, and
+        from a row with too few trips to the next coarser one.
     total_known : bool
         Leave out a secret set of some 1 % of the persons first, so that the total of the input may be public.
 
@@ -114,8 +114,9 @@ def cascade(
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if od.axes:
         tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
-        order = order_of(give_up, [axis.name for axis in od.axes], [side.tree for side in ladder.sides], tops)
-        ladder, parameters["give_up"] = Ladder(ladder.sides, order.steps), order.text
+        names, trees = [axis.name for axis in od.axes], [side.tree for side in ladder.sides]
+        steps, parameters["give_up"] = drop_steps(give_up, names, trees, tops)
+        ladder = Ladder(ladder.sides, steps)
     elif give_up is not None:
         raise InputError("there is nothing but places to give up detail of; publish by an attribute")
     given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
@@ -130,16 +131,16 @@ def cascade(
 
 
 LEFT_OUT, DRAWS = 0.01, 100
-"""The mean share of persons that are left out where the total is known, and how often that is drawn at most."""
+"""The mean share of persons left out where the total is known, and the largest number of draws."""
 
 
 def _released_without_some(
     od: ODMatrix, rule: Rule, parameters: dict[str, Any], terms: PublicationRule, ladder: Ladder
 ) -> Release:
-    """Return the release of what is left without a secret set of persons, which may explain any unlisted trips.
+    """Return the release without a secret set of persons, whose trips could be any of the unlisted ones.
 
-    The share is drawn flat up to twice its mean, and again until no more trips are unlisted than can be left out, so
-    neither whether a draw was needed nor how many were left out follows from the rows and the total.
+    The share is drawn uniformly up to twice its mean, and drawn again until enough trips could be left out to explain
+    all unlisted ones. Neither the number of draws nor of trips left out follows from the rows and the total.
     """
     work, random, spec = open_workspace(od), default_rng(randbits(128)), ReleaseSpec(rule, None, "cascade", parameters)
     nodes, unit = [side.nodes(0) for side in ladder.sides], _unit_left_out(od, rule)
@@ -155,7 +156,7 @@ def _released_without_some(
 
 
 def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
-    """Return the contributors whose trips are left out together: those that the rule counts, or persons."""
+    """Return the contributors whose trips are left out as one: those that the rule counts, else persons if known."""
     counted = [name for name in rule.measures if name in DISTINCT]
     if len(counted) > 1:
         raise InputError("nobody can be left out where persons and households both count; protect one of them")
@@ -163,11 +164,11 @@ def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
 
 
 def without_rare_values(od: Matrix, terms: PublicationRule) -> Matrix:
-    """Return a matrix in which values of attributes that could be no row in all are ``other``.
+    """Return a matrix in which values of observed attributes are ``other`` if all their trips could not form a row.
 
-    What everybody knows of such an attribute are the values that occur: a value of a single trip, on a ferry, would
-    otherwise be one more part that might hold trips, and so change the number of those that may be unlisted. However
-    heavy its trips are, a value with too few of them is rare.
+    The public tree of such an attribute consists of the values that occur. A value of a single trip, such as a ferry,
+    would be one more part that might hold trips, and so change the bound of unlisted trips. A value with too few trips
+    is rare whatever their weight.
     """
     if not any(axis.observed for axis in od.axes):
         return od
@@ -198,12 +199,11 @@ class Forecast:
     trips: int
     """The number of trips it lists."""
     g: float | None
-    """Its mean generalisation error where it leaves out as much as a budget allows; None where there is none, or where
-    nothing would be left."""
+    """Its mean generalisation error if it leaves out as much as a budget allows; None without a budget or any row."""
 
 
 def forecast(od: ODMatrix, rule: Rule, budget: Budget | None) -> Forecast:
-    """Return the outcome of a cascade in a fraction of the time: no release is made, and no pair is assigned."""
+    """Return the outcome of a cascade without assigning pairs or making a release, in a fraction of the time."""
     ladder = ladder_of((od.origins, od.destinations), None)
     flows = od.flows.only(rule.required_measures | {BY_CONTRIBUTOR})
     nodes, terms = [side.nodes(0) for side in ladder.sides], PublicationRule(rule, least_trips(rule, safe=True))
@@ -241,17 +241,16 @@ def _released(
 
 
 def counts_contributors_or_trips(rule: Rule) -> bool:
-    """Return whether a rule by itself implies a minimum of trips per row; for a weight alone, only the data would."""
+    """Return whether a rule by itself implies a minimum of trips per row; a weight alone does so only with the data."""
     return not rule.k_from_data or len(rule.measures) > 1
 
 
 def least_trips(rule: Rule, *, safe: bool) -> int:
-    """Return the minimum of trips of a row, whatever else the rule counts.
+    """Return the minimum of trips of a row.
 
-    Caps count trips, so a safe cascade needs a threshold on trips that no smaller group can meet: the largest of those
-    on trips and on contributors, and for k mean weights its k. A heavy trip alone could meet a threshold on weight, and
-    nothing would follow about what its row hides. How many trips have such a weight on average is no threshold: the
-    rows would disclose the weights that are not listed.
+    Caps count trips, so a safe cascade needs a threshold on trips that no smaller group meets: the largest of those on
+    trips and contributors, and k for k mean weights. A weight threshold implies none, because a single heavy trip could
+    meet it. Converting it by the mean weight would disclose unlisted weights through the rows.
     """
     if safe and not counts_contributors_or_trips(rule):
         raise InputError(
@@ -269,8 +268,8 @@ def settled(
 ) -> RollUp:
     """Return a roll-up in which every row has k times the mean weight of the listed trips, if the rule requires it.
 
-    The mean weight of all trips may be less than that. A row between the two would disclose that trips are missing, and
-    that they are light: without them it would not be listed.
+    That mean can exceed the mean of all trips. A row between the two would disclose that trips are unlisted and light:
+    with them in the mean, the row meets the rule; without them it would not.
     """
     rolled_up, rule = falls(terms), terms.rule
     while safe and rule.uses_mean_weight(whole.own_mean_weight) and len(rolled_up.rows):
@@ -281,7 +280,7 @@ def settled(
             break
         disclosed = disclosed_weights(groups.trips, weight, hides)
         mean = Fraction(int(disclosed.sum()), int(groups.trips.sum()) * whole.scale)
-        # As it is published: rounded down, so that rows of k trips of equal weights meet it in any digits.
+        # Published rounded down, so that rows of k trips of equal weight meet it in any number of digits.
         published = rule.with_weight(Fraction(rule.k) * mean, mean).disclosed_thresholds["weight"]
         asked = rule.with_weight(max(Fraction(str(published)), Fraction(terms.rule.thresholds["weight"])), mean)
         if int(weight.min()) >= asked.units("weight", whole.scale):
@@ -292,7 +291,7 @@ def settled(
 
 
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:
-    """Return the ladder over some trees, up to their public roots or to the coarsest level that is wanted."""
+    """Return the ladder over some trees, up to their public roots or to the coarsest level requested."""
     sides = tuple(side_of(tree) for tree in trees)
     return Ladder(sides, in_turns([_last(side.tree, coarsest if at < 2 else None) for at, side in enumerate(sides)]))
 
@@ -309,7 +308,7 @@ def _last(tree: Hierarchy, coarsest: int | None) -> int:
 
 
 def within_budget(rolled_up: RollUp, budget: Budget, allowance: int) -> Bools:
-    """Return the rows that remain after suppressing the coarsest within the budget; none if it does not suffice."""
+    """Return the rows that remain when the coarsest are left out within the budget; none if it does not suffice."""
     rows = rolled_up.rows
     size = np.sum(rows.sizes(), axis=0)
     left = allowance - budget.mass(rolled_up.unlisted)

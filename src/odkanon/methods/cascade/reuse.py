@@ -1,9 +1,10 @@
-"""Rows of an earlier cascade for other trips: which of them may be reused, and their places on a ladder.
+"""Rows of an earlier cascade that may be reused for other trips, and their places on a ladder.
 
-A trip goes to the finest given row that it lies in, and up to the next one if too few do. Which rows are listed then
-discloses nothing about places, unless a row's *own* places, those in no finer given row, all lie in one part of it: its
-trips must be there. Rows of that kind are left out, which depends on the given rows alone. All trips of every other
-listed row may lie outside any box that does not contain the row, and none anywhere else; so no group can be shown.
+A trip goes to the finest given row that contains it, and to the next coarser one if that row has too few. Which rows
+are then listed discloses nothing about places, with one exception: if the *own* places of a row, those in no finer
+given row, all lie in one part of it, its trips must be there. Such rows are not reused; which ones follows from the
+given rows alone. All trips of every other listed row may lie outside any box that does not contain the row, so no box
+can be shown to hold trips.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.node_flows import codes_to_keys
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.method_registry import is_nested
@@ -27,7 +27,7 @@ from odkanon.zoning.zone_nodes import CellNodes, cell_nodes
 
 _LITTLE = 1e-9
 _RESIDUAL = 0.5
-"""How much of a row must be its own where cells have different numbers of children: pentagons, and the world."""
+"""Share of a row that must be its own where the numbers of children differ: pentagons, and the world."""
 _PER_RESOLUTION = 3
 """Depths of a node from one H3 resolution to the next."""
 
@@ -37,10 +37,9 @@ class EarlierRows:
     """Rows of an earlier cascade."""
 
     name: str
-    """What to call the release."""
+    """The name of the release, for messages."""
     origin: npt.NDArray[np.str_]
     destination: npt.NDArray[np.str_]
-    """The zones of each row."""
 
     @classmethod
     def from_saved(cls, release: SavedRelease) -> EarlierRows:
@@ -75,7 +74,7 @@ def _levels(tree: Hierarchy, depth: Ints) -> Ints:
 
 
 def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: list[Ints]) -> Ints:
-    """Return the keys of the rows of a rung between places that occur."""
+    """Return the keys of the rows of a rung whose zones occur in the data."""
     here = np.logical_and.reduce([level == want for level, want in zip(levels, ladder.levels[rung], strict=True)])
     codes, known = [], np.ones(int(here.sum()), dtype=bool)
     for side, level, ids in zip(ladder.sides, ladder.levels[rung], names, strict=True):
@@ -86,24 +85,26 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
         code[found] = order[np.searchsorted(labels, ids[here][found], sorter=order)]
         codes.append(code)
         known &= found
-    radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    return np.sort(codes_to_keys(radix, codes)[0][known])
+    return np.sort(ladder.keys(rung, codes)[0][known])
 
 
 def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
     """Return which rows between H3 cells may be reused for other trips, from fine to coarse."""
     around, size = enclosing_rows([origin, destination]), origin.size * destination.size
     kept, owner = np.zeros(len(size), dtype=bool), around.copy()
-    kind = origin.depth * 64 + destination.depth
-    attributes = np.unique(kind)
-    for now in attributes[np.argsort(-(attributes // 64 + attributes % 64), kind="stable")].tolist():
-        rows = np.flatnonzero(kind == now)
+    depths = origin.depth * 64 + destination.depth
+    occurring = np.unique(depths)
+    for now in occurring[np.argsort(-(occurring // 64 + occurring % 64), kind="stable")].tolist():
+        rows = np.flatnonzero(depths == now)
         inner = np.flatnonzero(kept & np.isin(owner, rows))
         number = np.zeros(len(size), dtype=np.int64)
         number[rows] = np.arange(len(rows))
         inside = number[owner[inner]]
         free = size[rows] - np.bincount(inside, weights=size[inner], minlength=len(rows))
-        irregular = _irregular(origin, rows) | _irregular(destination, rows)
+        # Nodes whose parts differ in size.
+        irregular = np.any(
+            [(end.depth[rows] == 0) | is_pentagon(end.cell[rows]) for end in (origin, destination)], axis=0
+        )
         least = np.where(irregular, _RESIDUAL, _LITTLE) * size[rows]
         good = free > least
         for end in (origin, destination):
@@ -114,16 +115,10 @@ def lasting(origin: CellNodes, destination: CellNodes) -> Bools:
     return kept
 
 
-def _irregular(nodes: CellNodes, rows: Ints) -> Bools:
-    """Return which rows lie at a node whose parts differ in size."""
-    irregular: Bools = (nodes.depth[rows] == 0) | is_pentagon(nodes.cell[rows])
-    return irregular
-
-
 def _outside(end: CellNodes, rows: Ints, inner: Ints, inside: Ints, size: Floats, free: Floats) -> Floats:
-    """Return the minimum, over the parts of a row on an axis, of its own places outside that part.
+    """Return the minimum, over the parts of each row on one axis, of its own places outside that part.
 
-    Of a leaf there is no part, and what it has is all outside.
+    A leaf has no parts, so all of its own places count.
     """
     depth = int(end.depth[rows[0]])
     parts = 122 if depth == 0 else 7

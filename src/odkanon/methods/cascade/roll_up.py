@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from odkanon.core.arrays import Bools, Ints
-from odkanon.engine.node_flows import NestedRows, NodeFlows, codes_to_keys
+from odkanon.engine.node_flows import NestedRows, NodeFlows
 from odkanon.engine.protocols import Residual
-from odkanon.methods.cascade.caps import Below, Caps, Steps, Untouched, cut, hold, leaf_caps, least_with_empty_box
-from odkanon.methods.cascade.cascade_rows import Listed, Rows, proportion, rows_of
+from odkanon.methods.cascade.caps import Below, Caps, Untouched, cut, hold, leaf_caps, least_with_empty_box
+from odkanon.methods.cascade.cascade_rows import Rows, concatenate_rows, proportion
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.model.flows import Totals
 from odkanon.model.measures import DISTINCT
@@ -24,40 +24,39 @@ class PublicationRule:
     """When a group becomes a row."""
 
     rule: Rule
-    """The rule that every row meets."""
     k: int
-    """The minimum of trips of a row, whatever else the rule counts."""
+    """The minimum of trips of a row."""
     capped: bool = True
-    """Whether a row is capped at what its parts could carry with any one box of them empty."""
+    """Whether a row lists at most what its parts could carry with any one box of them empty."""
 
     @property
     def passes(self) -> bool:
-        """Whether what a row has above its cap goes on to the next rung.
+        """Whether the excess of a row moves on to the next rung.
 
-        Under a weight threshold it does not: passing it on would disclose individual weights.
+        Under a weight threshold the excess is suppressed: passing it on would disclose individual weights.
         """
         return "weight" not in self.rule.measures
 
     @property
     def reassigned(self) -> str | None:
-        """The measure whose contributors decide which trips stay in a row above its cap: the most asked for.
+        """The measure whose contributors decide which trips stay in a capped row: the one of largest threshold.
 
-        Where as many persons as households are asked for, it is households, of which there are fewer.
+        If the thresholds on persons and households are equal, it is households, of which there are fewer.
         """
         contributors = [name for name in reversed(self.rule.measures) if name in DISTINCT]
         return max(contributors, key=self.rule.thresholds.__getitem__, default=None)
 
     @property
     def carries(self) -> bool:
-        """Whether what a row passes on could make up a row above it.
+        """Whether the excess of a row could make up a row above it.
 
-        Contributors that are not reassigned do not go on with it, so a row above would show that it has its own.
+        Contributors that are not reassigned do not move with the excess, so a row above would show that it has its own.
         """
         return self.passes and sum(name in DISTINCT for name in self.rule.measures) < 2
 
     @property
     def by_trips(self) -> bool:
-        """Whether every group of so many trips is a row, if its cap allows it."""
+        """Whether every group of k trips is a row if its cap allows it."""
         return self.rule.measures == ("trips",)
 
 
@@ -66,24 +65,23 @@ class RollUp:
     """The result of a roll-up."""
 
     rows: Rows
-    """The listed rows."""
     residual: Residual
-    """What no rung lists."""
+    """The trips that no rung lists."""
     kept: Totals
-    """What rows have above their caps, where that does not go on."""
+    """The excess of rows, where it does not move on."""
     most: int | None
-    """The most trips that can be in no row, given the rows; None where they do not bound it."""
+    """An upper bound of the unlisted trips that follows from the rows; None if they do not bound them."""
     withstands: int | None = None
-    """The most trips in no row with which a known total of the input shows no box; None where that is not known."""
+    """The most unlisted trips with which a known total of the input shows no box; None if unknown."""
 
     @cached_property
     def left(self) -> Totals:
-        """The totals that no rung lists; cached, since a database has to compute them."""
+        """The total of the residual; cached, because an engine has to compute it."""
         return self.residual.totals()
 
     @property
     def unlisted(self) -> Totals:
-        """The totals that are in no row."""
+        """The total of the trips in no row."""
         return self.left + self.kept
 
     def nested(self, published: Bools) -> NestedRows:
@@ -120,7 +118,7 @@ class Nodes:
 
 def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Sequence[Ints] | None = None) -> RollUp:
     """Roll the residual up the ladder; ``only`` has the keys of the groups of each rung that may be listed."""
-    listed, kept, number = [], Totals(), 0
+    parts, kept, number = [], Totals(), 0
     nodes = Nodes(tuple(np.empty(0, dtype=np.int64) for _ in ladder.sides), leaf_caps(ladder, 0, 0))
     untouched = Untouched(ladder, terms.k)
     for rung in range(len(ladder)):
@@ -133,7 +131,10 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
         if terms.capped and rung:
             taken, bound, nodes = _capped(ladder, rung, groups, nodes, terms, untouched)
         else:
-            taken = np.flatnonzero(terms.rule.satisfied(groups) & _given(ladder, rung, groups, only))
+            may_list = terms.rule.satisfied(groups)
+            if only is not None:
+                may_list = may_list & np.isin(ladder.keys(rung, groups.codes)[0], only[rung])
+            taken = np.flatnonzero(may_list)
             bound = groups.trips[taken]
             nodes = Nodes(groups.take(taken).codes, leaf_caps(ladder, len(taken), 0))
         chosen = groups.take(taken)
@@ -141,34 +142,24 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
         at_cap = (row.trips == bound) & terms.capped & (rung > 0)
         if not terms.passes:
             kept = kept + _totals(left)
-            left = replace(
-                left, trips=left.trips * 0, weight_units=None if left.weight_units is None else left.weight_units * 0
-            )
+            nothing = None if left.weight_units is None else left.weight_units * 0
+            left = replace(left, trips=left.trips * 0, weight_units=nothing)
         residual = residual.without(chosen, number + np.arange(len(taken)), left, terms.reassigned)
-        listed.append(Listed(rung, chosen, row, left, at_cap))
+        parts.append(Rows(ladder, np.full(len(taken), rung), chosen, row, left, at_cap, terms.passes))
         number += len(taken)
     most = int(nodes.caps.most.sum()) if terms.capped and terms.by_trips and ladder.reaches_root else None
     withstands = None
     if terms.capped and terms.carries and ladder.reaches_root and len(nodes.codes[0]):
-        types = [side.levels[side.top].kind[code] for side, code in zip(ladder.sides, nodes.codes, strict=True)]
+        types = [side.levels[side.top].types[code] for side, code in zip(ladder.sides, nodes.codes, strict=True)]
         withstands = int(least_with_empty_box(ladder, len(ladder) - 1, types, nodes.caps).min())
-    return RollUp(rows_of(ladder, listed, passes=terms.passes), residual, kept, most, withstands)
-
-
-def _given(ladder: Ladder, rung: int, groups: NodeFlows, only: Sequence[Ints] | None) -> Bools:
-    """Return which groups may be listed."""
-    if only is None:
-        return np.ones(len(groups.trips), dtype=bool)
-    radix = [side.nodes(level) for side, level in zip(ladder.sides, ladder.levels[rung], strict=True)]
-    (keys,) = codes_to_keys(radix, groups.codes)
-    return np.isin(keys, only[rung])
+    return RollUp(concatenate_rows(parts), residual, kept, most, withstands)
 
 
 def split(groups: NodeFlows, bound: Ints, reassigned: str | None) -> tuple[NodeFlows, NodeFlows]:
-    """Return what groups list within their bounds, and what is above them; all pairs count with the former.
+    """Return what groups list within their bounds, and the excess; all pairs count with the former.
 
-    Whose trips stay is chosen by the contributors of one measure (`choose_leaving_trips`): as many as fit. Of other
-    contributors those count that certainly stay: whoever leaves takes a trip along.
+    The contributors of one measure decide whose trips stay (`choose_leaving_trips`): as many of them as fit. Of other
+    contributors only those who certainly stay are counted: each excess trip may take one along.
     """
     row = np.minimum(groups.trips, bound)
     above = groups.trips - row
@@ -188,18 +179,17 @@ def split(groups: NodeFlows, bound: Ints, reassigned: str | None) -> tuple[NodeF
 def _capped(
     ladder: Ladder, rung: int, groups: NodeFlows, below: Nodes, terms: PublicationRule, untouched: Untouched
 ) -> tuple[Ints, Ints, Nodes]:
-    """Return which groups are listed, their bounds, and the nodes of the rung that have rows in them now."""
+    """Return which groups are listed, their bounds, and the nodes of the rung that now contain rows."""
     axis, levels = ladder.axes[rung - 1], ladder.levels[rung]
     side = ladder.sides[axis]
-    radix = [of.nodes(level) for of, level in zip(ladder.sides, levels, strict=True)]
     lifted = [side.parent(levels[axis])[code] if at == axis else code for at, code in enumerate(below.codes)]
-    old, new = codes_to_keys(radix, lifted, groups.codes)
+    old, new = ladder.keys(rung, lifted, groups.codes)
     keys, first = np.unique(np.concatenate([old, new]), return_index=True)
     codes = tuple(np.concatenate(both)[first] for both in zip(lifted, groups.codes, strict=True))
-    attributes = [of.levels[level].kind[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
-    kind_below = side.levels[levels[axis] - 1].kind[below.codes[axis]]
-    children = Below(np.searchsorted(keys, old), below.codes[axis], kind_below, below.caps)
-    sums, bounds = hold(ladder, rung, attributes, children, untouched)
+    types = [of.levels[level].types[code] for of, level, code in zip(ladder.sides, levels, codes, strict=True)]
+    types_below = side.levels[levels[axis] - 1].types[below.codes[axis]]
+    children = Below(np.searchsorted(keys, old), below.codes[axis], types_below, below.caps)
+    sums, bounds = hold(ladder, rung, types, children, untouched)
     at = np.searchsorted(keys, new)
     rows, _ = split(groups, bounds[at], terms.reassigned)
     taken = np.flatnonzero((bounds[at] >= terms.k) & terms.rule.satisfied(rows))
@@ -212,13 +202,13 @@ def _capped(
 
 
 def _only(caps: Caps, which: Bools) -> Caps:
-    """Keep the values of nodes with rows in them; the steps of others have none."""
+    """Return the values of nodes that contain rows, renumbered; boxes with rows lie in such nodes only."""
     number = np.cumsum(which) - 1
     return Caps(
         caps.nothing[which],
         caps.most[which],
         [values[which] for values in caps.untouched],
-        [Steps(number[of.node], of.part, of.place, of.value) for of in caps.touched],
+        [replace(of, node=number[of.node]) for of in caps.touched],
     )
 
 
