@@ -58,8 +58,8 @@ class GivenPath(Path):
     def steps(self, rule: Rule, allowance: int, guess: float | None = None) -> list[int]:
         """The steps that are found, each with its own classes."""
         found: Any = list(self.steps_within(rule, TRIPS, allowance, guess))
-        assert all(engine.step == step for step, engine in found)
-        return [step for step, _ in found]
+        assert all(step.classes.step == step.number and step.cuts == self.cuts(step.number) for step in found)
+        return [step.number for step in found]
 
 
 @pytest.mark.parametrize("guess", [None, 0.5, 1.0, 3.0, 64.0, 1e6])

@@ -1,8 +1,8 @@
 """Sequences of merges that follow from the marginals alone, and a search for the first feasible step.
 
 A parent's mass is at least its child's, so the greedy order of an axis is its internal nodes sorted by (mass,
-finest first, id), and the choice of the axis needs only numbers of zones. Since thresholds are monotone, the first good
-step is found by bisection. What else a rule may ask is not; steps are then looked at from that one on, in turn.
+finest first, id), and the choice of the axis needs only numbers of zones. Thresholds are monotone, so the first
+feasible step is found by bisection. Other constraints are not; the steps that follow are then tried in turn.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ _PROBES = 50
 """Number of such steps that suffice to estimate the necessary budget where none is feasible."""
 
 BALANCE = 0.03
-"""Relative change of the ratio of origin to destination zones above which one axis is favoured."""
+"""Relative change of the ratio of origin to destination zones beyond which the axis is no longer alternated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,15 @@ class MergeOrder:
         return cut_at(self.tree, level.astype(np.int8))
 
 
+class Step(NamedTuple):
+    """One step of a path of merges."""
+
+    number: int
+    cuts: tuple[Cut, Cut]
+    classes: Engine
+    """The engine over the classes of the two cuts."""
+
+
 class Path(ABC):
     """A sequence of pairs of cuts, each coarser than the last."""
 
@@ -82,31 +92,30 @@ class Path(ABC):
     @property
     @abstractmethod
     def class_space(self) -> Ints:
-        """For each step, how many classes there can be: origin times destination zones. Never grows."""
+        """For each step, the largest possible number of classes: origin times destination zones. Never grows."""
 
-    def steps_within(
-        self, rule: Rule, budget: Budget, allowance: int, guess: float | None = None
-    ) -> Iterator[tuple[int, Engine]]:
-        """Yield steps that leave no more than the allowance below the rule, with their classes, from the first on.
+    def steps_within(self, rule: Rule, budget: Budget, allowance: int, guess: float | None = None) -> Iterator[Step]:
+        """Yield the steps that leave at most the allowance below the rule, from the first on.
 
-        Of a rule that is nothing but thresholds it is the first alone: later ones are coarser, and no better. What
-        keeps all of a rule keeps its thresholds, so that for others nothing before that step need be looked at.
+        A rule that consists of thresholds is monotone, so its first feasible step is the only one of interest. Other
+        rules are not, but their thresholds are: no step before the first that meets these can be feasible.
         """
-        first = self.first_within(rule.asking(), budget, allowance, guess)
-        if first is None or rule.thresholds_only:
-            yield from () if first is None else (first,)
+        step = self.first_within(rule.asking(), budget, allowance, guess)
+        if step is None:
             return
-        step, engine = first
-        for later in (step, *self._grid[self._grid > step].tolist()):
-            engine = engine if later == step else engine.coarsen(*self.cuts(later))
-            if budget.mass(engine.totals_below(rule)) <= allowance:
-                yield later, engine
+        if rule.thresholds_only:
+            yield step
+            return
+        for number in (step.number, *self._grid[self._grid > step.number].tolist()):
+            step = step if number == step.number else self._coarsen(step.classes, number)
+            if budget.mass(step.classes.totals_below(rule)) <= allowance:
+                yield step
 
     def least_below(self, rule: Rule, budget: Budget) -> int:
         """Return an estimate of the smallest mass that any step leaves below a rule: a sufficient budget."""
         engine, left = self.engine, []
-        for step in self._grid[:: -(len(self._grid) // -_PROBES)].tolist():
-            engine = engine.coarsen(*self.cuts(step))
+        for number in self._grid[:: -(len(self._grid) // -_PROBES)].tolist():
+            engine = self._coarsen(engine, number).classes
             left.append(budget.mass(engine.totals_below(rule)))
         return min(left)
 
@@ -119,31 +128,33 @@ class Path(ABC):
             steps.append(min(fewer, len(space) - 1))
         return np.array(steps)
 
-    def first_within(
-        self, rule: Rule, budget: Budget, allowance: int, guess: float | None
-    ) -> tuple[int, Engine] | None:
-        """Return the first step that leaves no more than the allowance below some thresholds, with its classes.
+    def _coarsen(self, engine: Engine, number: int) -> Step:
+        """Return a step, given the engine over the classes of an earlier one."""
+        cuts = self.cuts(number)
+        return Step(number, cuts, engine.coarsen(*cuts))
 
-        None if there is no such step. ``guess`` is how many classes there could be at that step, roughly, None for no
-        idea; it decides how soon the answer is found, not which.
+    def first_within(self, rule: Rule, budget: Budget, allowance: int, guess: float | None) -> Step | None:
+        """Return the first step that leaves at most the allowance below some thresholds; None if there is none.
+
+        ``guess`` is the expected number of classes at that step, or None. It affects the number of probes only.
         """
-        engine = best = self.engine
+        engine, best = self.engine, None
 
-        def good(step: int) -> bool:
+        def good(number: int) -> bool:
             nonlocal engine, best
-            coarser = engine.coarsen(*self.cuts(step))
-            if budget.mass(coarser.totals_below(rule)) > allowance:
-                # Only later steps will be asked about from here on, and those are coarser still.
-                engine = coarser
+            step = self._coarsen(engine, number)
+            if budget.mass(step.classes.totals_below(rule)) > allowance:
+                # The search continues with later steps only; these are coarser than this one.
+                engine = step.classes
                 return False
-            best = coarser
+            best = step
             return True
 
         last = len(self.class_space) - 1
-        if not good(last):
-            return None
-        low, high = (-1, last) if guess is None else gallop(self.class_space, guess, good)
-        return bisect_first(low, high, good), best
+        if good(last):
+            low, high = (-1, last) if guess is None else gallop(self.class_space, guess, good)
+            bisect_first(low, high, good)
+        return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +182,7 @@ class MergePath(Path):
 
     @cached_property
     def class_space(self) -> Ints:
-        """For each step, how many classes there can be: origin times destination zones. Never grows."""
+        """For each step, the largest possible number of classes."""
         steps = np.arange(len(self.origin_merges))
         space: Ints = self.origin.zones[self.origin_merges] * self.destination.zones[steps - self.origin_merges]
         return space
@@ -181,7 +192,7 @@ class MergePath(Path):
 class SquarePath(Path):
     """A sequence of merges with one zoning for both ends: each step merges one node of the joint tree.
 
-    A node counts with what begins in it and what ends in it.
+    The mass of a node is that of the trips that start in it plus that of those that end in it.
     """
 
     engine: Engine
@@ -201,7 +212,7 @@ class SquarePath(Path):
 
     @property
     def class_space(self) -> Ints:
-        """For each step, how many classes there can be. Never grows."""
+        """For each step, the largest possible number of classes."""
         return self.order.zones**2
 
 
@@ -231,9 +242,8 @@ def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
 def gallop(space: Ints, guess: float, good: Callable[[int], bool]) -> tuple[int, int]:
     """Return a failing step (-1 for none) and a good one after it, found with few probes of fine steps.
 
-    A probe of a fine step costs as much as all of the data, and most steps are fine: halfway along the path hardly
-    any two pairs share a class. So the first probe is where the answer is likely, and finer ones follow until one
-    fails; what that one leaves is small.
+    Probing a fine step costs as much as a pass over all data, and most steps are fine: halfway along the path hardly
+    any two pairs share a class. So the first probe is where the answer is likely; finer ones follow until one fails.
     """
     low, high = -1, len(space) - 1
     while low < 0 < high:
@@ -247,7 +257,7 @@ def gallop(space: Ints, guess: float, good: Callable[[int], bool]) -> tuple[int,
 
 
 def bisect_first(low: int, high: int, good: Callable[[int], bool]) -> int:
-    """Return the first good step in ``(low, high]`` of a monotone test of which the last step is known to be good."""
+    """Return the first good step in ``(low, high]`` of a monotone test, given that ``high`` is good."""
     while high - low > 1:
         middle = (low + high) // 2
         if good(middle):

@@ -78,8 +78,8 @@ def _merged(work: Workspace, spec: ReleaseSpec, allowance: int, whole: Summary) 
     guess = left.trips / float(rule.k_of("trips", whole.mean_weight if whole.weight_units is not None else None))
     path = (SquarePath if "symmetric" in spec.parameters else MergePath).of(work.engine(rule.required_measures), rule)
     release = None
-    for step, classes in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
-        release = work.release(spec.with_parameters(merges=step), classes, path.cuts(step))
+    for step in path.steps_within(rule, allowed, allowance, guess) if left.pairs else ():
+        release = work.release(spec.with_parameters(merges=step.number), step.classes, step.cuts)
         if release.refusal is None:
             break
     if release is not None:

@@ -257,9 +257,10 @@ def od_matrix(
 
 
 def _observed(tree: Hierarchy, leaf: Codes) -> tuple[Hierarchy, Codes]:
-    seen, number = number_groups(leaf.astype(np.int64), len(tree.leaves))
-    if len(seen) == len(tree.leaves):
+    leaves = len(tree.ids[0])
+    seen, number = number_groups(leaf.astype(np.int64), leaves)
+    if len(seen) == leaves:
         return tree, leaf
-    keep = np.zeros(len(tree.leaves), dtype=bool)
+    keep = np.zeros(leaves, dtype=bool)
     keep[seen] = True
     return tree.restrict(keep), number

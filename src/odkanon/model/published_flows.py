@@ -113,7 +113,7 @@ def used_zones(zones: Zones, occurring: Codes | Ints) -> tuple[Zones, Codes]:
     """Keep the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
     used: Ints = np.unique(occurring).astype(np.int64)
     used = used[np.argsort(zones.ids[used], kind="stable")]
-    number = np.zeros(len(zones), dtype=np.int32)
+    number = np.zeros(len(zones.ids), dtype=np.int32)
     number[used] = np.arange(len(used))
     return zones.take(used), number[occurring]
 

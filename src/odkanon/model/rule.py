@@ -12,7 +12,7 @@ import numpy as np
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.core.parsing import check_positive, format_count, is_number
 from odkanon.errors import InputError, InvalidValueError, UnknownNameError
-from odkanon.model.flows import Flows
+from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import ADDITIVE, BY_CONTRIBUTOR, DISTINCT, MEASURES, TARGETS, exact_masses
 
 _MILLION = 10**6
@@ -315,6 +315,10 @@ class Rule:
         """
         good = self.satisfied(flows)
         return good & self.with_destinations(flows.origin, good)
+
+    def totals_below(self, flows: Flows) -> Totals:
+        """Return the total of the flows that may not be published."""
+        return flows.totals(~self.satisfied_jointly(flows))
 
     def with_destinations(self, origin: Codes, good: Bools) -> Bools:
         """Return for which flows the origin has enough destinations if only the ``good`` ones are published."""

@@ -209,18 +209,20 @@ def _weak_rule(release: Release) -> list[str]:
 
 def _residual(release: Release) -> list[str]:
     """Return cautions about trips that a cascade cannot list, and about a budget that discloses groups."""
+    if not release.is_nested:
+        return []
     parameters = release.parameters
     if parameters.get("implications") == "allowed":
         return [
             "whoever knows the method can infer that groups below the rule exist inside published rows. Leave out the "
             "permission to infer to rule that out."
         ]
-    if release.budget is not None and release.is_nested:
+    if release.budget is not None:
         return [
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
             "exist. Use a budget to compare methods; publish without one, or with a coarsest level."
         ]
-    if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None or release.budget is not None:
+    if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None:
         return []
     residual = 1 - float(release.classes.trips.sum()) / release.input.trips
     if residual < MUCH_MORE:

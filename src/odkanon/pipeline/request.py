@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -128,7 +129,7 @@ class Request:
                 "noise keeps no threshold: it bounds what is learnt by epsilon; leave out k, protect and thresholds"
             )
 
-    @property
+    @cached_property
     def place(self) -> str | None:
         """The place axis of a table by one place; None for trips."""
         return place_of(self.input)

@@ -78,8 +78,9 @@ def coordinate_checks(lats: Sequence[str], lons: Sequence[str], *, degrees: bool
     degrees : bool
         Whether they are degrees, whose range is known, rather than metres or the like.
     """
-    quoted, number = quote_names((*lats, *lons)), numbers_sql((*lats, *lons))
+    quoted = quote_names((*lats, *lons))
     raw = [quoted[name] for name in (*lats, *lons)]
+    number = [f"TRY_CAST({column} AS DOUBLE)" for column in raw]
     lat, lon = number[: len(lats)], number[len(lats) :]
     null_island = [f"({y} = 0 AND {x} = 0)" for y, x in zip(lat, lon, strict=True)]
     comma = [

@@ -248,12 +248,12 @@ class InputSpec:
         """The H3 resolution of trips."""
         return 10 if self.resolution is None else self.resolution
 
-    @property
+    @cached_property
     def text(self) -> TextFormat:
         """The format of a text file."""
         return TextFormat(self.encoding, self.delimiter)
 
-    @property
+    @cached_property
     def number_format(self) -> NumberFormat:
         """The format of numbers and times."""
         return NumberFormat(self.decimal, self.time_format)

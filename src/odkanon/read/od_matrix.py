@@ -17,7 +17,7 @@ from odkanon.read.attribute_values import AttributeColumns, table_to_axes
 from odkanon.read.polygon_zoning import OUTSIDE_ZONES
 from odkanon.read.trips import OUTSIDE, Trips
 from odkanon.zoning.cells import Cells
-from odkanon.zoning.hierarchy import h3_hierarchy
+from odkanon.zoning.hierarchy import index_cells
 
 
 def build_od(
@@ -96,12 +96,9 @@ def count_trips(
 def cells_to_matrix(ends: tuple[Cells, Cells], within: Area | None, **counted: Any) -> ODMatrix:
     """Return the matrix of records between H3 cells, all of them inside the area; see `odkanon.model.od.od_matrix`."""
     # The area is public, so places outside of it are known to be empty and must not dilute a class.
-    origins, destinations = (replace(h3_hierarchy(cells), within=within) for cells in ends)
-    codes = (
-        np.searchsorted(tree.leaves, cells).astype(np.int32)
-        for tree, cells in zip((origins, destinations), ends, strict=True)
-    )
-    return od_matrix(origins, destinations, *codes, **counted)
+    (origins, origin), (destinations, destination) = map(index_cells, ends)
+    origins, destinations = (replace(tree, within=within) for tree in (origins, destinations))
+    return od_matrix(origins, destinations, origin, destination, **counted)
 
 
 def make_dimensions(

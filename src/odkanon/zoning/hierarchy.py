@@ -291,6 +291,12 @@ def h3_hierarchy(cells: Cells) -> Hierarchy:
     return _trimmed(ids, starts, resolution)
 
 
+def index_cells(cells: Cells) -> tuple[Hierarchy, Codes]:
+    """Return the H3 hierarchy over the cells of records, and the leaf of each record."""
+    tree = h3_hierarchy(cells)
+    return tree, np.searchsorted(tree.leaves, cells).astype(np.int32)
+
+
 def make_levels(ids_of_leaf: list[Ids], resolution: int | None) -> Hierarchy:
     """Return the tree of leaves in tree order, given the ids of their ancestors level by level."""
     ids, starts = [], []

@@ -76,7 +76,7 @@ class MemoryEngine:
 
     def totals_below(self, rule: Rule) -> Totals:
         """Return the total of the classes that do not meet the rule."""
-        return self.flows.totals(~rule.satisfied_jointly(self.flows))
+        return rule.totals_below(self.flows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,4 +138,4 @@ def odkanon_cuts(problem: Problem, allowance: int | None = None) -> tuple[Cut, C
     kind = MergePath if problem.counts is None else SquarePath
     path = kind.of(MemoryEngine.from_matrix(problem.od, rule.required_measures), rule)
     found = next(path.steps_within(rule, budget, problem.allowance if allowance is None else allowance), None)
-    return None if found is None else path.cuts(found[0])
+    return None if found is None else found.cuts
