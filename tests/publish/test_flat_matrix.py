@@ -130,9 +130,12 @@ def test_a_question_is_answered_in_a_sentence(folder: Path, tmp_path: Path) -> N
     done = odkanon("ask", folder, "--from", "west", "--to", "=east", "--onto", halves)
     assert re.fullmatch(r"About [\d,]+ trips \([\d,]+ to [\d,]+\); certainly between [\d,]+ and [\d,]+\.", output(done))
     assert "trips" in output(odkanon("ask", folder, "--from", "48.85,2.35"))
+    around = output(odkanon("ask", folder, "--from", "PARIS", "--to", "anywhere"))
+    assert re.match(r"From around Paris \(\d+ km2\): about [\d,]+ trips \(", around), around
     for asked, answer in (
         (["--from", "north", "--onto", halves], "unknown place 'north'; choose from west, =east"),
         (["--from", "99,2.35"], "no latitude and longitude"),
+        (["--from", "Santiago"], "and no town near its trips"),
         ([], "ask about a place: --from, --to, or both"),
     ):
         done = odkanon("ask", folder, *asked)

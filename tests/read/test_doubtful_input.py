@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cli.runner import odkanon, output
 from odkanon import InputError, make_survey, read_trips
 from odkanon.core.sql import write_csv
-from odkanon.publish.report.basemap import TOWNS
+from odkanon.estimate.town_names import TOWNS
 from odkanon.read.coordinates import warn_of_places
 from odkanon.read.tables.filters import FILTERED
 from worlds.tries import tries

@@ -228,8 +228,8 @@ def _export_catalogue(releases: Sequence[Path], output: Path, entry: dict[str, s
 @command(
     """
     release: RELEASE  Folder of a release.
-    origin: --from PLACE  Where trips start: a code of --onto, the id of a zone, an H3 cell, or latitude,longitude (the
-        cell of resolution 7 there). [default: anywhere]
+    origin: --from PLACE  Where trips start: a town, a code of --onto, the id of a zone, an H3 cell, or
+        latitude,longitude (the cell of resolution 7 there). [default: anywhere]
     destination: --to PLACE  Where they end.
     --where EXPR  Count only trips that match, such as 'mode == "car" and hour == "07-09"'. For releases by attribute.
         [default: all]
@@ -252,6 +252,8 @@ def ask(
 
     Examples
     --------
+    `odkanon ask release --from 'Viña del Mar' --to Valparaíso`
+
     `odkanon ask release --from 'Viña del Mar' --to Valparaíso --onto communes.gpkg --id NAME`
 
     `odkanon ask release --from 48.85,2.35 --to 48.9,2.3`
@@ -259,6 +261,7 @@ def ask(
     `odkanon ask cube --from 871fb4662ffffff --where 'mode == "car"'`
     """
     from odkanon.estimate.questions import sentence
+    from odkanon.estimate.town_names import AROUND
     from odkanon.release_format.folder import open_release
 
     if origin is None and destination is None:
@@ -267,6 +270,9 @@ def ask(
     flows = saved.estimate(
         onto=onto, code=code, origin=origin or "anywhere", destination=destination or "anywhere", where=where
     )
-    answer = sentence(flows)
-    console.add_result(answer=answer, **(flows.table.to_pylist() or [{}])[0])
+    row = (flows.table.to_pylist() or [{}])[0]
+    ends = (("from", row.get("origin", "")), ("to", row.get("destination", "")))
+    towns = " ".join(f"{side} {name}" for side, name in ends if name.startswith(AROUND))
+    answer = f"{towns}: {sentence(flows)}" if towns else sentence(flows)
+    console.add_result(answer=answer, **row)
     console.print(f"{answer[0].upper()}{answer[1:]}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,8 @@ import pyarrow as pa
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.estimate.flow_estimates import LEAST, FlowEstimates, ReleaseReader, read_flows
 from odkanon.estimate.row_combinations import Where
-from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, PolygonAreas
+from odkanon.estimate.target_areas import EVERYWHERE, Areas, CellAreas, Everywhere, JoinedAreas, PolygonAreas
+from odkanon.estimate.town_names import town_area
 from odkanon.release_format.conversions import to_shapes
 from odkanon.zoning.cells import MAX_RESOLUTION, cell_to_resolution, is_valid_cell, str_to_cell
 from odkanon.zoning.hierarchy import Hierarchy
@@ -47,7 +47,7 @@ def estimate_between(
         areas = read_areas(onto, code, reader)
         return reader.between(areas, areas, where=where, least=least)
     named = None if onto is None else read_areas(onto, code, reader)
-    ends = [find_area(place, named, saved, axis) for place, axis in ((origin, "origin"), (destination, "destination"))]
+    ends = [find_area(place, named, reader, axis) for place, axis in ((origin, "origin"), (destination, "destination"))]
     return reader.between(ends[0], ends[1], where=where, least=0.0)
 
 
@@ -123,17 +123,18 @@ def _areas_of_frame(frame: Any, code: str | None) -> PolygonAreas:
     return PolygonAreas(codes, polygons.shapes)
 
 
-def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -> Areas:
+def find_area(place: Any, named: Areas | None, reader: ReleaseReader, axis: str) -> Areas:
     """Return a place as an area.
 
     Parameters
     ----------
     place : str, geometry or None
         None or ``anywhere``; the code of one of the given areas; ``latitude,longitude``, for the cell of `RESOLUTION`
-        there; the id of a zone of the release; an H3 cell; or a shapely polygon in degrees.
+        there; the id of a zone of the release; an H3 cell; a town, for the cells of `RESOLUTION` that the page names
+        after it; or a shapely polygon in degrees.
     named : Areas, optional
         The given areas.
-    saved : SavedRelease
+    reader : ReleaseReader
         The release.
     axis : str
         Whether trips start or end there.
@@ -143,7 +144,7 @@ def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -
     if not isinstance(place, str):
         return PolygonAreas([axis], np.array([place], dtype=object))
     if named is not None and place in named.ids:
-        return _OneArea(named, named.ids.index(place))
+        return JoinedAreas(named, np.array([named.ids.index(place)]), place)
     point = _POINT.fullmatch(place.strip())
     if point is not None:
         lat, lon = (np.array([float(side)]) for side in point.groups())
@@ -153,38 +154,22 @@ def find_area(place: Any, named: Areas | None, saved: SavedRelease, axis: str) -
     cell = str_to_cell(pa.array([place]))
     if bool(is_valid_cell(cell)[0]):
         return CellAreas(cell, int(cell_to_resolution(cell)[0]))
-    from odkanon.release_format.conversions import to_shapes
-
-    zones = {zone["properties"]["id"]: zone.get("geometry") for zone in saved.features}
+    zones = {zone["properties"]["id"]: zone.get("geometry") for zone in reader.saved.features}
     if zones.get(place) is not None:
         return PolygonAreas([place], to_shapes([zones[place]]))
     if named is not None:
         raise UnknownNameError.among("place", place, named.ids)
+    points = reader.tree.points
+    town = town_area(place, reader.saved, CellAreas.around(points.lat, points.lon, RESOLUTION))
+    if town is not None:
+        return town
     located = [zone for zone in zones if zones[zone] is not None]
     if len(located) <= _FEW_ZONES:
         raise UnknownNameError.among("place", place, located)
     raise InputError(
-        f"{place!r} is no zone of {saved.name}; give one, an H3 cell, latitude,longitude, or polygons with names"
+        f"{place!r} is no zone of {reader.saved.name}, and no town near its trips; give one, an H3 cell, "
+        "latitude,longitude, or polygons with names"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _OneArea:
-    """One of several areas."""
-
-    areas: Areas
-    which: int
-
-    @property
-    def ids(self) -> list[str]:
-        return [self.areas.ids[self.which]]
-
-    def number(self, lat: Any, lon: Any) -> Any:
-        return np.where(self.areas.number(lat, lon) == self.which, 0, -1)
-
-    def relation(self, zones: Any) -> tuple[Any, Any]:
-        inside, meets = self.areas.relation(zones)
-        return inside[:, [self.which]].tocsr(), meets[:, [self.which]].tocsr()
 
 
 def sentence(flows: FlowEstimates) -> str:

@@ -199,6 +199,33 @@ class CellAreas:
 
 
 @dataclass(frozen=True, eq=False)
+class JoinedAreas:
+    """Some of several areas, as one."""
+
+    areas: Areas
+    which: Ints
+    name: str
+
+    @property
+    def ids(self) -> list[str]:
+        """The name."""
+        return [self.name]
+
+    def number(self, lat: Floats, lon: Floats) -> Ints:
+        """Return for each point 0 if it lies in one of the areas, else -1."""
+        return np.where(np.isin(self.areas.number(lat, lon), self.which), 0, -1)
+
+    def relation(self, zones: ZoneFootprints) -> tuple[Any, Any]:
+        """Return which zones lie inside one of the areas, and which share any part with one."""
+        from scipy.sparse import csr_array
+
+        inside, meets = (
+            csr_array((each.tocsc()[:, self.which].sum(axis=1) > 0)[:, None]) for each in self.areas.relation(zones)
+        )
+        return inside, meets
+
+
+@dataclass(frozen=True, eq=False)
 class PolygonAreas:
     """Polygons in degrees, such as communes; where they overlap, a point is in the first."""
 

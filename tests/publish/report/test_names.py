@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from odkanon.estimate import town_names
 from odkanon.publish.report import basemap
 from odkanon.publish.report.packing import ShapeTable
 from web import made
@@ -39,7 +40,7 @@ def test_nothing_to_draw_has_no_names() -> None:
 
 
 def test_without_the_built_file_there_are_no_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(basemap, "TOWNS", tmp_path / "missing.gz")
+    monkeypatch.setattr(town_names, "TOWNS", tmp_path / "missing.gz")
     shapes = ShapeTable()
     shapes.number(made.box(2.2, 48.8, 2.5, 48.95))
     assert basemap.build_labels(shapes.packed) is None

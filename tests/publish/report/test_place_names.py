@@ -3,7 +3,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from odkanon.publish.report.place_names import Districts, find_home, main_town, name_places
+from odkanon.estimate.town_names import find_home
+from odkanon.publish.report.place_names import Districts, main_town, name_places
 from odkanon.release_format.folder import SavedRelease
 from web import made
 

@@ -14,16 +14,16 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from unicodedata import combining, normalize
 
 import numpy as np
 import numpy.typing as npt
 
+from odkanon.estimate import town_names
+from odkanon.estimate.town_names import UNIT, fold_name, load_towns
 from odkanon.publish.report.packing import PER_DEGREE, PackedRing, PackedShape
 from odkanon.zoning.cells import KM_PER_DEGREE
 
-WORLD, TOWNS = (Path(__file__).with_name(name) for name in ("world.bin.gz", "names.bin.gz"))
-UNIT = 4000
+WORLD = Path(__file__).with_name("world.bin.gz")
 DETAIL = 4000
 """Details smaller than the extent of the map divided by this are left out."""
 MAX_TOWNS = 300
@@ -85,7 +85,7 @@ def build_labels(shapes: Iterable[PackedShape], most: int | None = MAX_TOWNS) ->
         the largest first. None if there are no shapes or the towns were not built.
     """
     corners = np.array(list(shape_corners(shapes)), dtype=np.int64).reshape(-1, 2)
-    if not len(corners) or not TOWNS.exists():
+    if not len(corners) or not town_names.TOWNS.exists():
         return None
     places, people, names, _ = load_towns()
     inside = ((places >= corners.min(axis=0)) & (places <= corners.max(axis=0))).all(axis=1)
@@ -101,10 +101,10 @@ def build_labels(shapes: Iterable[PackedShape], most: int | None = MAX_TOWNS) ->
 def find_town(name: str, shapes: Iterable[PackedShape]) -> tuple[float, float] | None:
     """Return longitude and latitude of the largest town of a name inside the bounding box of some shapes."""
     known = build_labels(shapes, most=None)
-    titles = [] if known is None else [_fold(title) for title in known["name"]]
-    if known is None or _fold(name) not in titles:
+    titles = [] if known is None else [fold_name(title) for title in known["name"]]
+    if known is None or fold_name(name) not in titles:
         return None
-    at = titles.index(_fold(name))
+    at = titles.index(fold_name(name))
     return known["place"][2 * at] / known["unit"], known["place"][2 * at + 1] / known["unit"]
 
 
@@ -118,24 +118,6 @@ def describe_place(lat: float, lon: float) -> str | None:
     if away.min() >= FAR_TOWN_KM:
         return f"{away.min():,.0f} km from {names[int(np.argmin(away))]}"
     return f"near {names[int(np.argmax(np.where(away < FAR_TOWN_KM, people / (away + 10) ** 2, -1)))]}"
-
-
-def _fold(name: str) -> str:
-    """Return a name without accents and case."""
-    return "".join(letter for letter in normalize("NFD", name.strip()) if not combining(letter)).casefold()
-
-
-@cache
-def load_towns() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str], npt.NDArray[np.int64]]:
-    """Return places, residents, names and regions of all towns, the largest first; nothing if they were not built."""
-    if not TOWNS.exists():
-        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64)
-    content = gzip.decompress(TOWNS.read_bytes())
-    count = int(np.frombuffer(content[:4], dtype="<i4")[0])
-    numbers = np.frombuffer(content[4 : 4 + 16 * count], dtype="<i4").astype(np.int64).reshape(4, count)
-    names = content[4 + 16 * count :].decode("utf-8").split("\n")
-    # Some names continue with the district and the country.
-    return numbers[:2].T, numbers[2], [name.split(",")[0] for name in names], numbers[3]
 
 
 def shape_corners(shapes: Iterable[PackedShape]) -> Iterator[Point]:

@@ -14,7 +14,8 @@ import numpy as np
 from odkanon.core.parsing import parse_json
 from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, UnreadableFileError
-from odkanon.publish.report.basemap import UNIT, shape_corners
+from odkanon.estimate.town_names import UNIT
+from odkanon.publish.report.basemap import shape_corners
 from odkanon.publish.report.packing import PackedShape, pack_line, pack_polygons
 from odkanon.read.coordinates import check_degrees
 

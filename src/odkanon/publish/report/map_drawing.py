@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from odkanon.errors import InputError, InvalidValueError
-from odkanon.publish.report.basemap import UNIT, build_basemap, build_labels, find_town
+from odkanon.estimate.town_names import UNIT
+from odkanon.publish.report.basemap import build_basemap, build_labels, find_town
 from odkanon.publish.report.detail_levels import AreaLevel, LevelFlows
 from odkanon.publish.report.packing import PackedShape, pack_line
 from odkanon.release_format.folder import SavedRelease

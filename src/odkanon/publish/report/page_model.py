@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from odkanon.estimate.town_names import find_home
 from odkanon.methods.method_registry import words_for
 from odkanon.model.measures import MEASURES
 from odkanon.publish.report.detail_levels import build_levels, choose_levels
 from odkanon.publish.report.level_estimators import choose_estimator
 from odkanon.publish.report.packing import ShapeTable, pack_numbers
-from odkanon.publish.report.place_names import Districts, find_home, main_town
+from odkanon.publish.report.place_names import Districts, main_town
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.spherical_geometry import polygon_area_km2
 

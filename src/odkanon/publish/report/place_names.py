@@ -12,23 +12,16 @@ import numpy as np
 
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError, nearest
-from odkanon.publish.report.basemap import UNIT, load_towns
+from odkanon.estimate.town_names import FARTHEST_KM, nearest_towns, town_names, towns_of_zones
 from odkanon.read.tables.geo_files import polygon_features
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import KM_PER_DEGREE, Floats
 from odkanon.zoning.spherical_geometry import list_polygons
 
-FOREIGN = 2.5
-"""A town in another region than most trips counts as this many times as far: Jersey City is no part of New York."""
-FARTHEST_KM = 40.0
-REACH_KM, MOST_REACH_KM = 0.0025, 4.0
-"""About how far a town reaches, by the root of its residents."""
 USUAL_NAMES = ("name", "nombre", "nom", "nome", "label", "district", "comuna", "commune", "municipality", "barrio")
 _NO_DIRECTION = -1
 _DECIMALS = 2
 """Of the degrees of a middle: about a kilometre."""
-
-_NearestTowns = tuple[list[str], Floats, Floats, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,91 +56,22 @@ def name_places(
     """
     if districts is not None:
         return _within(districts, lat, lon)
-    found = _nearest_towns(lat, lon, weight, area_km2, home)
+    found = nearest_towns(lat, lon, weight, area_km2, home)
     if found is None:
         return {"name": [None] * len(lat), "km": [0] * len(lat), "direction": [_NO_DIRECTION] * len(lat)}
-    titles, east, north, _ = found
+    towns, east, north, _ = found
     radius = float(np.sqrt(area_km2 / np.pi))
-    return _with_distance(titles, np.hypot(east, north), _directions(east, north), radius)
+    return _with_distance(town_names(towns), np.hypot(east, north), _directions(east, north), radius)
 
 
 def main_town(releases: Sequence[SavedRelease]) -> str | None:
     """Return the town that most trips start or end nearest to; None if nothing is near."""
-    found = _towns_of_zones(releases)
+    found = towns_of_zones(releases)
     if found is None:
         return None
-    (titles, *_), weight = found
-    names, number = np.unique(titles, return_inverse=True)
+    (towns, *_), weight = found
+    names, number = np.unique(town_names(towns), return_inverse=True)
     return str(names[np.bincount(number, weight).argmax()])
-
-
-def find_home(releases: Sequence[SavedRelease]) -> int | None:
-    """Return the region that most trips are in, by their zones: the middles of large cells can lie in another one."""
-    found = _towns_of_zones(releases)
-    return None if found is None else found[0][3]
-
-
-def _towns_of_zones(releases: Sequence[SavedRelease]) -> tuple[_NearestTowns, Floats] | None:
-    """Return the nearest towns of the zones of a release, and the trips that start or end near each middle.
-
-    Zones larger than the surroundings of a town are left out where there are others: their middle is near by chance.
-    """
-    index, trips = releases[0].zone_index, releases[0].measure("trips")
-    located = np.array([outline is not None for outline in index.outlines], dtype=bool)
-    if not located.any():
-        return None
-    ends = sum(np.bincount(end, trips, minlength=len(located)) for end in (index.origin, index.destination))
-    rings = [_outer_ring(outline) for outline in index.outlines if outline is not None]
-    lon, lat = np.array([ring.mean(axis=0) for ring in rings]).T
-    small = np.array([np.ptp(ring, axis=0).max() for ring in rings]) * KM_PER_DEGREE < FARTHEST_KM
-    kept = small if small.any() else ~small
-    # Zones of about the same middle have the same town.
-    middles, number = np.unique(np.round([lat[kept], lon[kept]], _DECIMALS), axis=1, return_inverse=True)
-    weight = np.bincount(number.ravel(), np.asarray(ends)[located][kept]).astype(np.float64)
-    found = _nearest_towns(middles[0], middles[1], weight, 0.0)
-    return None if found is None else (found, weight)
-
-
-def _outer_ring(outline: dict[str, Any]) -> Floats:
-    return np.array(list_polygons(outline)[0][0], dtype=np.float64)[:-1, :2]
-
-
-def _nearest_towns(
-    lat: Floats, lon: Floats, weight: Floats, area_km2: float, home: int | None = None
-) -> _NearestTowns | None:
-    """Return the town that each place is named after, how far east and north of it the place lies, and the home."""
-    places, people, names, regions = load_towns()
-    radius = float(np.sqrt(area_km2 / np.pi))
-    margin = (FARTHEST_KM / KM_PER_DEGREE) / np.cos(np.radians(float(np.abs(lat).max(initial=0.0))))
-    low, high = (
-        [(lon.min() - margin) * UNIT, (lat.min() - margin) * UNIT],
-        [(lon.max() + margin) * UNIT, (lat.max() + margin) * UNIT],
-    )
-    near = np.flatnonzero(((places >= low) & (places <= high)).all(axis=1)) if len(places) else np.zeros(0, np.int64)
-    if not len(near):
-        return None
-    east = (lon[:, None] - places[near, 0] / UNIT) * np.cos(np.radians(lat))[:, None] * KM_PER_DEGREE
-    north = (lat[:, None] - places[near, 1] / UNIT) * KM_PER_DEGREE
-    distance = np.hypot(east, north)
-    own, edge = regions[near], distance - np.minimum(REACH_KM * np.sqrt(people[near]), MOST_REACH_KM)
-    if home is None:
-        middle = [_weighted_median(side, weight) for side in (east, north)]
-        home = int(own[np.hypot(*middle).argmin()])
-    # The middle of a large cell can lie across the border of the region that its trips are in.
-    town = np.where(own == home, edge, FOREIGN * distance + radius).argmin(axis=1)
-    # A cell that is larger than a town is named after the largest town in it.
-    inside = np.where((distance < radius) & (own == home), people[near], 0)
-    town = np.where(inside.max(axis=1) > 0, inside.argmax(axis=1), town)
-    rows = np.arange(len(lat))
-    return [names[near[each]] for each in town], east[rows, town], north[rows, town], home
-
-
-def _weighted_median(offsets: Floats, weight: Floats) -> Floats:
-    """Return for each town (column) the median of the offsets of all places from it."""
-    order = np.argsort(offsets[:, 0], kind="stable")
-    passed = np.cumsum((weight + 1e-9)[order])
-    found: Floats = offsets[order[np.searchsorted(passed, passed[-1] / 2)]]
-    return found
 
 
 def _directions(east: Floats, north: Floats) -> Ints:
