@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,9 +84,20 @@ class Opened:
         raise AssertionError(f"the map did not come to rest within {limit} s: {len(before or {})} colours")
 
     def press(self, name: str) -> Opened:
-        """Press one of the buttons of the page."""
+        """Press one of the buttons of the page, in whichever menu it is."""
+        self.open_menu(f"button:text-is({json.dumps(name)})")
         self.page.get_by_role("button", name=name, exact=True).click()
         return self
+
+    def open_menu(self, content: str) -> None:
+        """Open the menu that holds an element, if one does."""
+        for menu in self.page.locator("details:not([open])", has=self.page.locator(content)).all():
+            menu.locator("summary").click()
+
+    def promise(self) -> str:
+        """What the promise says once it is opened."""
+        self.open_menu("text=How it was made")
+        return self.text(".promise")
 
     def open_made(self) -> Opened:
         """Open what stands behind the promise."""
@@ -101,6 +113,19 @@ class Opened:
     def text(self, selector: str) -> str:
         """The text of an element, with plain spaces where the page keeps a number and its unit on one line."""
         return plain(self.page.locator(selector).inner_text())
+
+
+FREE = """() => {
+  const cards = [...document.querySelectorAll("main .card, main .sheet, .foot, .zoom button, .ruler")]
+    .filter((one) => one.checkVisibility() && !one.matches(".live *")).map((one) => one.getBoundingClientRect());
+  let [free, all] = [0, 0];
+  for (let x = 1; x < innerWidth; x += 3) for (let y = 1; y < innerHeight; y += 3) {
+    all += 1;
+    free += !cards.some(({ left, right, top, bottom }) => x >= left && x < right && y >= top && y < bottom);
+  }
+  return free / all;
+}"""
+"""The share of the window in which the map is under nothing else."""
 
 
 def plain(text: str) -> str:

@@ -77,7 +77,7 @@ def test_axe_finds_nothing_in_the_explorer(live: Opened) -> None:
     live.settle(60)
     for theme in ("Dark", "Light"):
         assert look(live.page)[0] == []
-        live.page.get_by_role("button", name=theme).click()
+        live.press(theme)
         live.settle(60)
 
 
@@ -89,7 +89,7 @@ def test_moving_k_changes_zones_and_numbers(live: Opened, server: ExploreServer)
     live.settle(60)
     assert numbers(live)["Zones"] != before["Zones"]
     assert live.colours() != colours
-    assert "at least 40 trips" in live.text(".promise")
+    assert "at least 40 trips" in live.promise()
     live.until("document.querySelectorAll('.curve polyline').length === 1", 60)
     live.open_made()
     live.until("document.querySelector('.utility').textContent.includes('at best')", 60)
@@ -112,7 +112,7 @@ def test_fifty_quick_drags_leave_no_stale_result(live: Opened, server: ExploreSe
     wait_for(live, k=17)
     live.page.wait_for_timeout(1500)
     assert live.page.evaluate("odkanon.shown().request.k") == 17
-    assert "at least 17 trips" in live.text(".promise")
+    assert "at least 17 trips" in live.promise()
     _, answer = ask(server, "anonymize", first(server, k=17))
     published = answer["releases"][0]["about"]["published"]
     assert numbers(live)["Zones"].replace(" ", "") == f"{published['origins']}×{published['destinations']}"

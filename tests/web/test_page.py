@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from odkanon.publish.report.place_names import Districts
 from odkanon.release_format.recipe import recipe_path
 from web import made
 from web.axe import check_by_axe, look
-from web.driver import PHONE, PIXELS, Opened, open_page, open_report, plain
+from web.driver import FREE, PHONE, PIXELS, Opened, open_page, open_report, plain
 
 STOP_NAME = "`${stop.tagName}: ${stop.ariaLabel ?? stop.labels?.[0]?.textContent ?? stop.textContent}`"
 STOP = f"(() => {{ const stop = document.activeElement; return {STOP_NAME}; }})()"
@@ -116,6 +116,27 @@ def test_the_map_fills_the_window(city: Opened) -> None:
     # The title is that of a place, not that of a folder.
     assert city.text("h1") == "Where Paris travels"
     assert "hexagons" not in city.text("main")
+
+
+@pytest.mark.parametrize("made_by", [made.cube, made.hexagons])
+def test_the_map_lies_free_at_every_size(browser: Browser, tmp_path: Path, made_by: Callable[[Path], Path]) -> None:
+    texts = PageTexts(title="Where Paris travels", source="A household travel survey", period="2012, working day")
+    opened = open_report(browser, tmp_path / "free.html", [made_by(tmp_path / "release")], draws=False, texts=texts)
+    sizes = {(1440, 900): 0.85, (1280, 720): 0.85, (390, 844): 0.6}
+    for (width, height), least in sizes.items():
+        opened.page.set_viewport_size({"width": width, "height": height})
+        assert opened.page.evaluate(FREE) >= least, (width, height)
+    # All of the list is there on request, and the card shrinks to its title.
+    opened.page.set_viewport_size({"width": 1440, "height": 900})
+    rows = opened.page.locator(".ranked li")
+    assert [row.is_visible() for row in rows.all()] == [number < 4 for number in range(rows.count())]
+    opened.page.get_by_role("button", name=re.compile("All .* places")).click()
+    assert all(row.is_visible() for row in rows.all())
+    opened.press("Fewer places").press("Show only the title")
+    assert opened.page.locator(".say").is_hidden()
+    opened.press("Show the whole card")
+    assert opened.page.locator(".say").is_visible()
+    opened.page.context.close()
 
 
 def test_the_first_sentence_counts_all_trips(city: Opened, hexagons: Path) -> None:
@@ -236,6 +257,7 @@ def test_all_choices_are_in_the_address(city: Opened, browser: Browser, hexagons
     city.page.mouse.click(*city.place(origin))
     city.until("odkanon.state().from !== null")
     city.press("Matrix").press("Dark")
+    city.open_menu("select")
     city.page.get_by_role("combobox", name="Language").select_option("es")
     again = open_page(browser, hexagons.parent / "single.html", draws=False, end="#" + city.page.url.partition("#")[2])
     assert again.page.evaluate("odkanon.state()") == city.page.evaluate("odkanon.state()")
@@ -322,7 +344,7 @@ def test_how_it_was_made_has_the_numbers_of_the_release(city: Opened, hexagons: 
         titles = [title.text_content() or "" for title in chart.locator("title").all()]
         assert sum(int(title.split()[0].replace(",", "")) for title in titles) == len(classes(hexagons))
     city.press("Close")
-    assert "at least 10 trips" in city.text(".promise")
+    assert "at least 10 trips" in city.promise()
 
 
 def test_the_full_page_has_every_number_and_says_for_whom_it_is(browser: Browser, tmp_path: Path) -> None:
@@ -453,9 +475,9 @@ def test_an_embedded_page_shows_the_map_and_one_sentence(browser: Browser, hexag
     assert opened.page.locator(".say").is_visible()
     for hidden in (".ranked", ".strip", ".tools", ".question"):
         assert opened.page.locator(hidden).is_hidden()
-    sheet = opened.page.locator(".sheet").bounding_box()
-    assert sheet is not None
-    assert sheet["width"] * sheet["height"] < 0.25 * 720 * 480
+    card = opened.page.locator(".main").bounding_box()
+    assert card is not None
+    assert card["height"] < 0.2 * 480
     opened.page.context.close()
 
 

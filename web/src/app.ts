@@ -76,15 +76,8 @@ export class App {
     this.store = new Store(this.valid({ ...this.first, ...given.state }));
     this.speech = new Speech(this.store.state.language);
     this.card = new Card({ choose: (end, id) => this.choose(end, id), suggest: (text) => this.suggest(text), open: (entry) => this.open(entry), mark: (entry) => this.maps.mark(entry ? this.level.polygons[entry.place]! : []) }, this.switcher);
-    this.strip = new Strip({ pick: (name, value) => this.pick(name, value), rough: (rough) => this.store.set({ rough }), play: (name, values) => this.play(name, values), count: (count) => this.store.set({ count }) });
-    this.tools = new Tools({
-      view: (view) => this.store.set({ view }),
-      csv: () => this.csv(),
-      png: () => this.png(),
-      copy: () => copyText(location.href),
-      language: (next) => this.store.set({ language: next }),
-      theme: () => this.store.set({ theme: isDark(this.store.state.theme) ? "light" : "dark" }),
-    });
+    this.strip = new Strip({ pick: (name, value) => this.pick(name, value), play: (name, values) => this.play(name, values) });
+    this.tools = new Tools({ set: (change) => this.store.set(change), csv: () => this.csv(), png: () => this.png(), copy: () => copyText(location.href) });
     this.matrix = new Matrix((from, to) => this.ask(from, to, "flows"));
     this.promises = new Promises(controls !== null);
     this.maps = new Maps(
@@ -98,7 +91,7 @@ export class App {
       embedded,
     );
     this.level = this.levelNow();
-    replace(root, h("main", { class: embedded ? "embedded" : null }, this.maps.element, this.tools.element, this.matrix.element, controls, h("div", { class: "sheet", "data-card": "sheet" }, this.card.element, this.strip.element, this.promises.element)));
+    replace(root, h("main", { class: embedded ? "embedded" : null }, this.maps.element, this.tools.element, this.matrix.element, controls, h("div", { class: "sheet", "data-card": "sheet" }, this.card.element, this.strip.element), h("div", { class: "corner", "data-card": "corner" }, this.promises.element, this.strip.key)));
     this.maps.speak(this.speech.words);
     this.maps.start();
     this.tell();
@@ -370,6 +363,7 @@ export class App {
 
   private reveal(): void {
     const { from, to } = this.question;
+    this.root.querySelector(".sheet")!.scrollTop = 0;
     this.maps.camera.reveal(joinBounds([from, to].map((place) => (place < 0 ? null : this.level.boundsOf(place)))));
   }
 
@@ -377,12 +371,13 @@ export class App {
   private padding(): { left: number; right: number; top: number; bottom: number } {
     const map = this.maps.element.getBoundingClientRect();
     const side = (name: string): DOMRect | undefined => this.root.querySelector(`[data-card="${name}"]`)?.getBoundingClientRect();
-    const [main, tools, strip, sheet] = [side("main"), side("tools"), side("strip"), this.root.querySelector(".sheet")?.getBoundingClientRect()];
-    const wide = map.width > 720;
-    if (!main || !tools || this.embedded) return { left: 0, right: 0, top: 0, bottom: 0 };
-    return wide
-      ? { left: main.right - map.left, right: this.controls ? this.controls.offsetWidth + 16 : 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, strip?.height ? map.bottom - strip.top : 0) }
-      : { left: 0, right: 0, top: Math.max(0, tools.bottom - map.top), bottom: Math.max(0, map.bottom - (sheet?.height ? sheet.top : main.top)) };
+    const [main, tools, strip, corner, sheet] = [side("main"), side("tools"), side("strip"), side("corner"), side("sheet")];
+    const below = (...cards: (DOMRect | undefined)[]): number => Math.max(0, ...cards.map((card) => (card?.height ? map.bottom - card.top : 0)));
+    if (!main || !tools) return { left: 0, right: 0, top: 0, bottom: 0 };
+    if (this.embedded) return { left: 0, right: 0, top: 0, bottom: below(main) };
+    const top = Math.max(0, tools.bottom - map.top);
+    if (map.width <= 720) return { left: 0, right: 0, top, bottom: below(sheet) };
+    return { left: main.right - map.left, right: this.controls ? this.controls.offsetWidth + 16 : 0, top, bottom: below(strip, corner) };
   }
 
   private paint(): void {
@@ -510,9 +505,7 @@ export class App {
   }
 
   private drawStrip(): void {
-    const { release, rough } = this.store.state;
-    const hasRough = this.model.releases[release]!.rough.length > 0;
-    this.strip.draw({ attributes: this.attributes(), detail: this.detail(), most: this.city?.most ?? 0, rough, signed: this.compared !== null, hasRough, playing: this.playing !== null, count: this.hasWeights ? this.store.state.count : null }, this.speech);
+    this.strip.draw({ attributes: this.attributes(), detail: this.detail(), most: this.city?.most ?? 0, signed: this.compared !== null, playing: this.playing !== null }, this.speech);
   }
 
   private detail(): string {
@@ -618,8 +611,8 @@ export class App {
     const { sharp, medium, blurred } = sharesOf(pair ? [total] : list);
     const parts = ([["sharp", sharp], ["medium", medium], ["blurred", blurred]] as const).filter(([, share]) => share > 0.005);
     const known = pair ? words.known[knownAs(total)] : join(parts.map(([kind, share]) => (share > 0.995 ? words.known[kind] : `${percent(share)} ${words.known[kind]}`)));
-    const none = this.noisy ? words.noisy : all ? words.noneSureBetween(this.detail()) : words.noneSure;
-    const some = all ? words.sureBetween(percent(certain), this.detail()) : words.sure(percent(certain));
+    const none = this.noisy ? words.noisy : all ? words.noneSureBetween : words.noneSure;
+    const some = all ? words.sureBetween(percent(certain)) : words.sure(percent(certain));
     const sure = certain > 0.9995 ? words.allSure : certain < 0.005 ? none : some;
     return { sharp, medium, text: words.knownHere(known), sure, bounds: all || this.noisy || (pair && !boundless({ low, high })) ? null : this.certainly(total) };
   }
@@ -688,7 +681,8 @@ export class App {
   private drawTools(): void {
     const { state } = this.store;
     const views: State["view"][] = ["flows", "matrix", ...(this.isSeries ? (["change"] as const) : [])];
-    this.tools.draw(state, views, isDark(state.theme), this.speech);
+    const hasRough = this.model.releases[state.release]!.rough.length > 0;
+    this.tools.draw(state, { views, dark: isDark(state.theme), hasWeights: this.hasWeights, hasRough }, this.speech);
   }
 
   /** Which of several releases is shown. */

@@ -32,8 +32,8 @@ export interface Palette {
 }
 
 // OrRd of ColorBrewer; what is small is pale and lets through what lies below.
-const FLOWS = ["#fdc58a20", "#fc8d5988", "#d7301fd8", "#7f0000f0"];
-const DARK_FLOWS = ["#6b33152c", "#b4490f98", "#fd8d3cdd", "#fff0d9f5"];
+const FLOWS = ["#fdc58a18", "#fc8d5960", "#d7301fd0", "#7f0000f0"];
+const DARK_FLOWS = ["#6b331520", "#b4490f78", "#fd8d3cd8", "#fff0d9f5"];
 
 const tinted = (text: string): Colour => hex(text.slice(0, 7), parseInt(text.slice(7), 16));
 

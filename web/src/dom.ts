@@ -39,6 +39,29 @@ export function refill(parent: Element, ...children: Child[]): void {
   if (key !== null) parent.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus();
 }
 
+/** A button that opens a panel; Escape and a click elsewhere close it. What is in the panel can be drawn anew while it is open. */
+export class Menu {
+  readonly element: HTMLDetailsElement;
+  private readonly button = h("summary", {});
+  private readonly panel = h("div", { class: "panel" });
+
+  constructor(name: string) {
+    this.element = h("details", { class: `menu ${name}` }, this.button, this.panel);
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !this.element.open) return;
+      event.preventDefault();
+      this.element.open = false;
+      this.button.focus();
+    });
+    document.addEventListener("pointerdown", (event) => this.element.contains(event.target as Node) || (this.element.open = false));
+  }
+
+  draw(label: Child, ...children: Child[]): void {
+    replace(this.button, label);
+    refill(this.panel, ...children);
+  }
+}
+
 /** A titled part of the page. */
 export const card = (title: string, className: string, ...children: Child[]): HTMLElement =>
   h("section", { class: `card ${className}` }, h("h2", {}, title), ...children);

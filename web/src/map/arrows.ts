@@ -48,7 +48,7 @@ class CurvedArrows extends CurvedFlowLinesLayer<Line> {
 /** How far the middle of an arrow swings out, in parts of half its length. */
 const SWING = 0.3;
 /** Pixels of the widest arrow, and of the thinnest that can be seen. */
-export const THICK = 13;
+export const THICK = 12;
 const THIN = 0.7;
 /** Pixels that arrows keep from the middle of their places. */
 const AWAY: [number, number] = [7, 5];

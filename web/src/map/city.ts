@@ -123,5 +123,5 @@ function circleLayers(circles: Circle[], palette: Palette, changed: unknown): La
 
 /** From faint and pale to strong and dark, by the square root. */
 export const flowColour = (size: number, most: number, palette: Palette): Colour => {
-  return mix(palette.flows, Math.min(1, size / most) ** 0.7);
+  return mix(palette.flows, Math.min(1, size / most) ** 0.75);
 };

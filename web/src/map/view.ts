@@ -47,7 +47,7 @@ export class Maps {
   private readonly tip = new Tip();
   private readonly note = h("p", { class: "failed", hidden: true });
   private readonly nudge = h("div", { class: "nudge", hidden: true });
-  private readonly ruler = h("div", { class: "ruler" });
+  private readonly ruler = h("div", { class: "ruler", "data-card": "ruler" });
   private readonly zoom = h("div", { class: "zoom" });
   private deck: Deck<MapView> | null = null;
   private words: MapWords | null = null;

@@ -1,7 +1,7 @@
 /** The card on the left: title, From and To, one sentence, how well it is known, and a ranked list. */
 
 import type { Answer, Entry } from "../ask";
-import { h, refill, replace, type Child } from "../dom";
+import { h, refill, replace, svg, type Child } from "../dom";
 import type { Speech } from "../words";
 import { PlaceField, type Suggestion } from "./field";
 
@@ -39,6 +39,11 @@ export class Card {
   private readonly heading = h("h2", {});
   private readonly list = h("ol", { class: "ranked" });
   private readonly more = h("p", { class: "note" });
+  /** The list is short until somebody asks for all of it; the card can shrink to its title. */
+  private readonly all = h("button", { type: "button", class: "link all", onclick: () => this.toggle("open") });
+  private readonly fold = h("button", { type: "button", class: "fold", onclick: () => this.toggle("folded") }, svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: "M3 10l5-5 5 5" })));
+  private words: Speech["words"] | null = null;
+  private listed = "";
 
   constructor(private readonly actions: CardActions, extra: HTMLElement | null) {
     this.fields = {
@@ -46,16 +51,29 @@ export class Card {
       to: new PlaceField("to", actions.suggest, (place) => actions.choose("to", place)),
     };
     const question = h("div", { class: "question" }, this.fields.from.element, this.fields.to.element);
-    this.element = h("section", { class: "card main", "data-card": "main" }, this.title, this.about, extra, question, this.say, this.known, this.heading, this.list, this.more);
+    this.element = h("section", { class: "card main", "data-card": "main" }, this.fold, this.title, this.about, extra, question, this.say, this.known, this.heading, this.list, this.more, this.all);
   }
 
-  /** Puts the cursor into a field. */
-  focus(end: "from" | "to"): void {
-    this.fields[end].focus();
+  private toggle(name: "open" | "folded"): void {
+    this.element.classList.toggle(name);
+    // On a phone the sheet grows with its list, and shrinks with its card.
+    this.element.parentElement!.classList.toggle(name, this.element.classList.contains(name));
+    this.label();
+    dispatchEvent(new Event("resize"));
+  }
+
+  private label(): void {
+    const [open, folded] = (["open", "folded"] as const).map((name) => this.element.classList.contains(name));
+    const { fewer, allPlaces, unfold, fold } = this.words!;
+    this.all.textContent = open ? fewer : allPlaces(this.listed);
+    this.all.setAttribute("aria-expanded", String(open));
+    this.fold.setAttribute("aria-label", folded ? unfold : fold);
+    this.fold.setAttribute("aria-expanded", String(!folded));
   }
 
   draw(content: CardContent, speech: Speech): void {
     const { words } = speech;
+    this.words = words;
     this.element.setAttribute("aria-label", words.card);
     this.title.textContent = content.title;
     replace(this.about, content.about.join(" · "));
@@ -69,6 +87,11 @@ export class Card {
     refill(this.list, ...content.list.map((row) => h("li", {}, this.row(row))));
     this.more.textContent = content.more > 0 ? words.more(speech.number(content.more)) : "";
     this.more.hidden = content.more <= 0;
+    // Without filters below it, and with an answer that is a list, the card has room for more rows.
+    this.element.classList.toggle("asked", (content.from ?? content.to) !== null || content.list.some(({ sign }) => sign !== undefined));
+    this.listed = speech.number(content.list.length + Math.max(0, content.more));
+    this.all.hidden = content.list.length < 2;
+    this.label();
   }
 
   private row({ entry, name, number, share, sure, sign, faint }: CardContent["list"][number]): HTMLElement {

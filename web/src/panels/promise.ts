@@ -1,6 +1,6 @@
 /** What is promised, in one sentence, and behind it how the page was made. */
 
-import { h, replace } from "../dom";
+import { h, Menu, replace } from "../dom";
 import { COUNTS, noiseOf, type Model } from "../model";
 import type { Speech } from "../words";
 import { account, asked } from "./account";
@@ -10,7 +10,8 @@ import { privacy, utility } from "./quality";
 import { headline } from "./statement";
 
 export class Promises {
-  readonly element = h("aside", { class: "card promise", "data-card": "promise" });
+  private readonly menu = new Menu("card");
+  readonly element = h("aside", { class: "promise" }, this.menu.element);
   private readonly dialog = h("dialog", { class: "made", lang: "en" });
   private readonly numbers = h("div", { class: "numbers" });
   private model: Model | null = null;
@@ -28,7 +29,7 @@ export class Promises {
     const noise = noiseOf(parameters);
     const counts = COUNTS.filter((name) => rule[name] != null).map((name) => `${speech.decimal(rule[name]!)} ${words.counted[name]}`);
     const text = noise ? words.promiseNoise(noise.unit, speech.decimal(noise.epsilon)) : published.classes ? words.promise(counts.join(` ${words.and} `)) : words.promiseNothing;
-    replace(this.element, h("p", {}, h("b", {}, words.promiseLead), " ", h("span", {}, `${text} `), h("button", { type: "button", class: "link", onclick: () => this.open() }, words.made)));
+    this.menu.draw(h("b", {}, words.promiseLead), h("p", {}, text), h("button", { type: "button", class: "link", "data-key": "made", onclick: () => this.open() }, words.made));
     if (this.dialog.open) this.fill();
   }
 

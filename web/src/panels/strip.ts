@@ -2,8 +2,7 @@
 
 import { THICK, widthOf } from "../map/arrows";
 import { nice } from "../colour";
-import { h, refill, svg, type Child } from "../dom";
-import type { State } from "../state";
+import { h, refill, replace, svg, type Child } from "../dom";
 import { certainShare, type Numbers, type Speech } from "../words";
 
 export interface Value {
@@ -22,19 +21,13 @@ export interface StripContent {
   detail: string;
   /** The size of the widest arrow. */
   most: number;
-  rough: boolean;
-  hasRough: boolean;
   /** Whether widths are changes. */
   signed: boolean;
   playing: boolean;
-  /** What is counted; null where there is no choice. */
-  count: State["count"] | null;
 }
 
 export interface StripActions {
   pick: (name: string, value: string | null) => void;
-  rough: (on: boolean) => void;
-  count: (what: State["count"]) => void;
   /** Goes through some values one after the other, or stops. */
   play: (name: string, values: string[]) => void;
 }
@@ -43,39 +36,39 @@ export interface StripActions {
 const HOUR = /^\d{2}([-–]\d{2})?$/;
 const isTimes = ({ values }: Attribute): boolean => values.filter(({ value }) => HOUR.test(value)).length >= values.length - 2 && values.length > 3;
 const HIDDEN = new Set(["(not listed)"]);
-const BAR = 40;
+const BAR = 30;
+/** So many values stand side by side; further attributes, and longer ones, fold into a list. */
+const MOST_CHIPS = 8;
 
 export class Strip {
   readonly element = h("section", { class: "card strip", "data-card": "strip" });
+  /** What widths and colours on the map mean, and how large its places are. */
+  readonly key = h("div", { class: "foot" });
 
   constructor(private readonly actions: StripActions) {}
 
   draw(content: StripContent, speech: Speech): void {
-    const { words } = speech;
-    this.element.setAttribute("aria-label", words.strip);
+    this.element.setAttribute("aria-label", speech.words.strip);
     const timed = content.attributes.filter(isTimes);
     const others = content.attributes.filter((one) => !timed.includes(one));
-    const rough = content.hasRough && this.roughBox(content.rough, speech);
-    const foot = h("div", { class: content.signed ? "foot signed" : "foot" }, h("span", { class: "detail" }, content.detail), content.count && this.counts(content.count, speech), legend(content.most, speech), content.signed && signs(speech), rough);
-    refill(this.element, ...others.map((one) => this.chips(one, speech)), ...timed.map((one) => this.bars(one, content.playing, speech)), foot);
+    const chips = others.find(({ values }) => values.length <= MOST_CHIPS);
+    this.element.hidden = !content.attributes.length;
+    refill(this.element, chips && this.chips(chips, speech), ...others.filter((one) => one !== chips).map((one) => this.list(one, speech)), ...timed.map((one) => this.bars(one, content.playing, speech)));
+    this.key.classList.toggle("signed", content.signed);
+    replace(this.key, h("span", { class: "detail" }, content.detail), content.signed && signs(speech), legend(content.most, speech));
   }
 
-  private roughBox(on: boolean, { words }: Speech): HTMLElement {
-    const box = h("input", { type: "checkbox", checked: on, "data-key": "rough" });
-    box.addEventListener("change", () => this.actions.rough(box.checked));
-    return h("label", { class: "rough" }, box, words.rough);
-  }
-
-  private counts(count: State["count"], { words }: Speech): HTMLElement {
-    const choice = (what: State["count"], text: string): HTMLElement => h("button", { type: "button", class: "chip", "data-key": `count-${what}`, "aria-pressed": String(count === what), onclick: () => this.actions.count(what) }, text);
-    return h("span", { class: "counts", role: "group", "aria-label": words.countChoice }, choice("weight", words.countWeight), choice("trips", words.countTrips));
+  private list({ name, values, chosen }: Attribute, speech: Speech): HTMLElement {
+    const option = (value: string, text: string): HTMLElement => h("option", { value, selected: value === (chosen ?? "") }, text);
+    const select = h("select", { "aria-label": name, "data-key": `list-${name}` }, option("", speech.words.allOf(name)), ...bySize(values).map(({ value }) => option(value, valueName(value, speech))));
+    select.addEventListener("change", () => this.actions.pick(name, select.value || null));
+    return select;
   }
 
   private chips({ name, values, chosen }: Attribute, speech: Speech): HTMLElement {
     const chip = (text: string, value: string | null, title: string | null): HTMLElement =>
       h("button", { type: "button", class: "chip", title, "data-key": `${name}:${value ?? ""}`, "aria-pressed": String(chosen === value), onclick: () => this.actions.pick(name, value) }, text);
-    const shown = values.filter(({ value, numbers }) => !HIDDEN.has(value) && numbers.trips >= 1).sort((a, b) => b.numbers.trips - a.numbers.trips);
-    return h("div", { class: "chips", role: "group", "aria-label": name }, chip(speech.words.allOf(name), null, null), ...shown.map(({ value, numbers }) => chip(valueName(value, speech), value, speech.words.tipTrips(speech.told(numbers)))));
+    return h("div", { class: "chips", role: "group", "aria-label": name }, chip(speech.words.allOf(name), null, null), ...bySize(values).map(({ value, numbers }) => chip(valueName(value, speech), value, speech.words.tipTrips(speech.told(numbers)))));
   }
 
   /** Bars: solid what is certain, hatched what is estimated. */
@@ -89,7 +82,7 @@ export class Strip {
       all.style.height = `${(BAR * rate[i]!) / most}px`;
       sure.style.height = `${((BAR * rate[i]!) / most) * certainShare(numbers)}px`;
       const title = `${value}: ${speech.words.tipTrips(speech.told(numbers))}`;
-      const bar = h("button", { type: "button", class: "hour", title, "aria-label": title, "aria-pressed": String(chosen === value), "data-key": `${name}:${value}`, onclick: () => this.actions.pick(name, chosen === value ? null : value) }, h("span", { class: "column" }, all, sure), h("small", {}, shown.length > 12 && i % 3 ? "" : value));
+      const bar = h("button", { type: "button", class: "hour", title, "aria-label": title, "aria-pressed": String(chosen === value), "data-key": `${name}:${value}`, onclick: () => this.actions.pick(name, chosen === value ? null : value) }, h("span", { class: "column" }, all, sure), h("small", {}, shown.length > 12 && i % 3 ? "" : value.slice(0, 2)));
       bar.style.flexGrow = String(spans[i]!);
       return bar;
     });
@@ -100,6 +93,8 @@ export class Strip {
     return h("div", { class: "hours", role: "group", "aria-label": hourBars, title: barNote }, player, ...bars);
   }
 }
+
+const bySize = (values: Value[]): Value[] => values.filter(({ value, numbers }) => !HIDDEN.has(value) && numbers.trips >= 1).sort((a, b) => b.numbers.trips - a.numbers.trips);
 
 /** How many hours a slot has. */
 function spanOf(value: string): number {
