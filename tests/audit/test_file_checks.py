@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Folder:
     def write(self, *lines: tuple[Any, ...]) -> None:
         (self.path / "classes.csv").write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
 
-    def found(self) -> list[Finding]:
+    def found(self) -> Iterator[Finding]:
         """Return what is found; there is another release beside it."""
         connection = duckdb.connect()
         connection.execute(

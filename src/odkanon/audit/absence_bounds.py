@@ -27,12 +27,9 @@ from odkanon.methods.method_registry import METHODS
 
 MOST_COLUMNS = 60_000
 """The number of different places of a trip, by the rows and unlisted pairs around it, above which none is bounded."""
-MOST_PLACES = 49
-"""The number of places up to which a part of the world without zones is split into them."""
-SECONDS = 30.0
-"""The time limit of one programme."""
-MOST_CHOICES = 2_000
-"""The number of pairs up to which each of them may be the flow of a complementary suppression."""
+MOST_PLACES = 49  # the number of places up to which a part of the world without zones is split into them
+SECONDS = 30.0  # the time limit of one programme
+MOST_CHOICES = 2_000  # the number of pairs up to which each of them may be the flow of a complementary suppression
 
 Floats = npt.NDArray[np.float64]
 

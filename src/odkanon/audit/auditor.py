@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
 
@@ -54,8 +53,7 @@ from odkanon.errors import (
 from odkanon.release_format.names import RECIPE_SUFFIX
 from odkanon.zoning.hierarchy import Hierarchy
 
-MAX_NAME = 255
-"""The length of the longest possible file name."""
+MAX_NAME = 255  # the length of the longest possible file name
 DECIDED = "decided flow by flow when the correction was made"
 ROWS, NUMBERS = "all combinations of rows compared", "published numbers compared"
 NEEDLESS, NOTHING = "nothing to compare", "not compared"
@@ -126,11 +124,11 @@ def audit_releases(
         raise OptionConflictError.between(
             "cumulative", "disjoint", "releases cannot contain each other and be disjoint"
         )
+    options = {"cumulative": cumulative, "disjoint": disjoint, "k": k, "least": least}
     if all(str(each).endswith(RECIPE_SUFFIX) for each in folders) and trips is None:
-        options = {"cumulative": cumulative, "disjoint": disjoint, "k": k, "least": least}
         return audit_recipes([Path(each) for each in folders], **options)
     if len(folders) == 1 and releases_in(Path(folders[0])):
-        return _audit_folder(Path(folders[0]), trips, cumulative=cumulative, disjoint=disjoint, k=k, least=least)
+        return audit_folder(Path(folders[0]), trips, **options)
     opened = open_releases(folders, trips=trips, hierarchy=hierarchy, k=k, least=least, root=root)
     return report_on(opened, cumulative=cumulative, disjoint=disjoint)
 
@@ -158,17 +156,6 @@ def report_on(
     foreign = None if opened.records is None else opened.records.foreign
     reading = None if foreign is None else FOREIGN.format(opened.source, foreign)
     return Report(names, opened.source, tuple(checks), tuple(findings), tuple(compared), reading)
-
-
-def _audit_folder(folder: Path, trips: TripsSource | Path | str | None, **options: Any) -> Report:
-    """Audit the releases in a folder; ``trips`` is another folder with trips, if any."""
-    given = trips.source if isinstance(trips, TripsSource) else trips
-    if given is not None and not (isinstance(given, str | Path) and Path(given).is_dir()):
-        raise InputError(
-            f"the recipes in {folder} name the trips of each release; give a folder with trips, or none, instead of "
-            f"{given}"
-        )
-    return audit_folder(folder, [] if given is None else [Path(given)], **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,13 +249,8 @@ def _apply_k(release: PublishedRelease, k: int | None) -> PublishedRelease:
     """Turn the auditor's k into thresholds on the measures of a release."""
     if k is None or not release.disclosed_thresholds:
         return release
-    mean = release.mean_weight
-    by_k = {
-        name: k * mean if name == "weight" else float(k)
-        for name in release.disclosed_thresholds
-        if mean or name != "weight"
-    }
-    by_k = by_k or {"trips": float(k)}
+    unit = dict.fromkeys(release.disclosed_thresholds, 1.0) | {"weight": release.mean_weight}
+    by_k = {name: k * unit[name] for name in release.disclosed_thresholds if unit[name]} or {"trips": float(k)}
     given = {name: value for name, value in release.auditor_thresholds.items() if name != "trips" or value != k}
     return replace(release, auditor_thresholds={**by_k, **given})
 
@@ -285,15 +267,17 @@ def compare_releases(
     connection, places, exact = opened.connection, opened.places, opened.exact
     atoms = count_atoms(connection, [each for each in releases if each.number in exact], places.areas)
     related = find_relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint, spans=spans)
-    by_trips, by_numbers, comparisons, findings = [], [], [], find_unknown_relations(related)
-    for each in related:
-        method = _comparison_method(each, exact, places)
-        comparisons.append(ReleaseComparison(each.names, each.kind, each.how, method))
-        if method == ROWS:
-            by_trips.append(each)
-        elif method == NUMBERS:
-            by_numbers.append(each)
-        elif method == DECIDED:
+    methods = [_comparison_method(each, exact, places) for each in related]
+    comparisons = [
+        ReleaseComparison(each.names, each.kind, each.how, method)
+        for each, method in zip(related, methods, strict=True)
+    ]
+    by_trips, by_numbers = (
+        [each for each, own in zip(related, methods, strict=True) if own == method] for method in (ROWS, NUMBERS)
+    )
+    findings = find_unknown_relations(related)
+    for each, method in zip(related, methods, strict=True):
+        if method == DECIDED:
             text = (
                 f"{' and '.join(each.names)}: one corrects the other; that all changes meet the rule was decided from "
                 "both files of trips when it was made, and does not follow from the tables"
@@ -332,16 +316,19 @@ def _comparison_method(relation: Relation, exact: frozenset[int], places: ZonePl
     return NUMBERS if are_linked(*both) or places.comparable(*both) else NOTHING
 
 
-def _check_release(connection: Connection, release: PublishedRelease, *, with_trips: bool) -> list[Finding]:
-    findings = check_rule(connection, release, with_trips=with_trips)
+def _check_release(connection: Connection, release: PublishedRelease, *, with_trips: bool) -> Iterator[Finding]:
+    of_rule = [*check_rule(connection, release, with_trips=with_trips)]
     if not release.bare:
-        findings = check_files(connection, release) + findings
-        findings += check_totals(connection, release)
-        findings += check_margins(connection, release)
-        findings += check_outlines(release)
-    findings += check_overlap(connection, release)
-    findings += check_homogeneity(connection, release)
-    return findings if with_trips else findings + check_persons(connection, release)
+        yield from check_files(connection, release)
+    yield from of_rule
+    if not release.bare:
+        yield from check_totals(connection, release)
+        yield from check_margins(connection, release)
+        yield from check_outlines(release)
+    yield from check_overlap(connection, release)
+    yield from check_homogeneity(connection, release)
+    if not with_trips:
+        yield from check_persons(connection, release)
 
 
 def _expand_segments(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
@@ -349,10 +336,7 @@ def _expand_segments(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
     listed: list[Path] = []
     findings = []
     for folder in folders:
-        if folder.is_file():
-            listed.append(folder)
-            continue
-        if not folder.is_dir():
+        if not folder.exists():
             raise FileMissingError.at(folder, what="folder", advice="give the folders of releases")
         if not (folder / INDEX).is_file():
             listed.append(folder)

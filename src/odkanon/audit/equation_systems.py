@@ -21,10 +21,8 @@ from odkanon.core.arrays import Bools, Ints
 MOST_CELLS = 20_000_000
 """The number of pairs of places above which empty ones are left out; that can only make groups look smaller."""
 
-Sides = Sequence[Sequence[PublishedRelease]]
-"""Releases to compare; those of one side share no trips."""
-Region = frozenset[tuple[int, str]]
-"""A part of an axis, as the zones ``(release, zone)`` around it."""
+Sides = Sequence[Sequence[PublishedRelease]]  # releases to compare; those of one side share no trips
+Region = frozenset[tuple[int, str]]  # a part of an axis, as the zones ``(release, zone)`` around it
 
 
 @dataclass(frozen=True, eq=False)

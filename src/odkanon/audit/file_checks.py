@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
@@ -27,8 +27,7 @@ from odkanon.estimate.flat_matrix import repeat_matrix
 from odkanon.release_format.folder import open_release
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
-AT_CAP = "at_cap"
-"""Of nested rows: whether there are at least so many trips."""
+AT_CAP = "at_cap"  # of nested rows: whether there are at least so many trips
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 MATRIX = ("matrix.csv", "matrix.parquet", "matrix_zones.geojson")
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", *MATRIX, MANIFEST, "datapackage.json", PAGE)
@@ -36,36 +35,36 @@ PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", *MATRIX, MANIFEST, 
 _TOLERANCE, _SMALL = 0.02, 0.06
 _TOLERANCES = {"low": 0.0, "high": 0.0, "interval_low": 1.0, "interval_high": 1.0}
 """How far the numbers of a matrix may differ between machines, and up to which estimate a flow may be missing."""
-SHARED = ("method", "rule", "published", "statement")
-"""Entries of both the public manifest and the steward's recipe."""
+SHARED = ("method", "rule", "published", "statement")  # entries of both the public manifest and the steward's recipe
 (_WEIGHT,) = measures_named(["weight"])
 
 
-def check_files(connection: Connection, release: PublishedRelease) -> list[Finding]:
+def check_files(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
     """Compare the files of a release with their digests and with each other."""
-    findings = _unexpected_files(release)
+    for name in sorted(path.name for path in release.folder.iterdir() if path.name not in PUBLIC or path.is_dir()):
+        text = f"{name} is no part of a release, and would be published with it; move it away"
+        yield finding_on("files", release, text)
     private = (release.provenance or {}).get("files", {}) if release.recipe else {}
     for file, digest in {**private, **release.manifest.get("files", {})}.items():
         path = release.folder / file
         if not path.is_file():
-            findings.append(finding_on("files", release, f"{file} is listed in release.json but missing"))
+            yield finding_on("files", release, f"{file} is listed in release.json but missing")
         elif _digest(path) != digest:
             text = f"{file} was changed after it was written: its sha256 is another one"
             # Only the page may be remade, with other texts or another basemap.
-            findings.append(finding_on("files", release, text, "note" if file == PAGE else "finding"))
+            yield finding_on("files", release, text, "note" if file == PAGE else "finding")
     if "files" not in release.manifest:
         text = "release.json lists no digests, so edits of single files cannot be detected"
-        findings.append(finding_on("files", release, text, "note"))
-    findings += [*_check_columns(connection, release), *_check_matrix(connection, release)]
-    return findings + _check_manifest(release) + _compare_recipe(release) + _compare_csv(connection, release)
-
-
-def _check_columns(connection: Connection, release: PublishedRelease) -> list[Finding]:
-    """Find columns that are not part of a release."""
+        yield finding_on("files", release, text, "note")
     known = (*release.subject.places, *release.axes, *map(release.subject.column, NAMES), AT_CAP)
     more = [name for name in _columns(connection, release) if name not in known]
-    text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
-    return [finding_on("files", release, text)] if more else []
+    if more:
+        text = f"classes.parquet has the columns {', '.join(more)}, which are no part of a release"
+        yield finding_on("files", release, text)
+    yield from _check_matrix(connection, release)
+    yield from _check_manifest(release)
+    yield from _compare_recipe(release)
+    yield from _compare_csv(connection, release)
 
 
 def _columns(connection: Connection, release: PublishedRelease) -> list[str]:
@@ -74,17 +73,17 @@ def _columns(connection: Connection, release: PublishedRelease) -> list[str]:
     return [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
 
 
-def _check_matrix(connection: Connection, release: PublishedRelease) -> list[Finding]:
+def _check_matrix(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
     """Compare both files of the matrix with what follows from the rows and zones."""
-    present = [name for name in MATRIX[:2] if (release.folder / name).is_file()]
-    if "matrix" not in release.manifest:
-        text = "{} is in the folder, but release.json describes no matrix"
-        return [finding_on("files", release, text.format(name)) for name in present]
-    with reporting_damage(f"the matrix of {release.name}"):
-        connection.register("repeated_matrix", repeat_matrix(open_release(release.folder), release.folder))
-        differ = [name for name in present if _differs(connection, release.folder / name)]
-    text = "{} does not follow from the published flows and zones"
-    return [finding_on("files", release, text.format(name)) for name in differ]
+    wrong = [name for name in MATRIX[:2] if (release.folder / name).is_file()]
+    text = "is in the folder, but release.json describes no matrix"
+    if "matrix" in release.manifest:
+        text = "does not follow from the published flows and zones"
+        with reporting_damage(f"the matrix of {release.name}"):
+            connection.register("repeated_matrix", repeat_matrix(open_release(release.folder), release.folder))
+            wrong = [name for name in wrong if _differs(connection, release.folder / name)]
+    for name in wrong:
+        yield finding_on("files", release, f"{name} {text}")
 
 
 def _differs(connection: Connection, path: Path) -> bool:
@@ -115,7 +114,7 @@ def _differs(connection: Connection, path: Path) -> bool:
     return bool(connection.execute(query).fetchall()[0][0])
 
 
-def _check_manifest(release: PublishedRelease) -> list[Finding]:
+def _check_manifest(release: PublishedRelease) -> Iterator[Finding]:
     """Compare release.json with its digest in the recipe, or in the index of linked releases."""
     own, index = recipe_path(release.folder.absolute()), release.folder.absolute().parent / INDEX
     if own.is_file() or not index.is_file():
@@ -123,40 +122,27 @@ def _check_manifest(release: PublishedRelease) -> list[Finding]:
     else:
         files = read_json(index).get("files", {})
         who, digest = INDEX, files.get(f"{release.folder.absolute().name}/{MANIFEST}")
-    if digest is None or digest == _digest(release.folder / MANIFEST):
-        return []
-    return [finding_on("files", release, f"{MANIFEST} was changed after it was written: {who} has another sha256")]
+    if digest is not None and digest != _digest(release.folder / MANIFEST):
+        yield finding_on("files", release, f"{MANIFEST} was changed after it was written: {who} has another sha256")
 
 
 def check_index(folder: Path) -> list[Finding]:
     """Compare the index of linked releases with its digest in the recipe."""
     digest = (read_recipe(folder) or {}).get("public_sha256")
-    if digest is None or digest == _digest(folder / INDEX):
-        return []
-    return [
-        Finding("files", (str(folder),), f"{INDEX} was changed after it was written: the recipe has another sha256")
-    ]
+    text = f"{INDEX} was changed after it was written: the recipe has another sha256"
+    return [] if digest in (None, _digest(folder / INDEX)) else [Finding("files", (str(folder),), text)]
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _unexpected_files(release: PublishedRelease) -> list[Finding]:
-    """Return a finding for each file in the folder that would be published with the release but is not part of it."""
-    unexpected = sorted(path.name for path in release.folder.iterdir() if path.name not in PUBLIC or path.is_dir())
-    return [
-        finding_on("files", release, f"{name} is no part of a release, and would be published with it; move it away")
-        for name in unexpected
-    ]
-
-
-def _compare_recipe(release: PublishedRelease) -> list[Finding]:
+def _compare_recipe(release: PublishedRelease) -> Iterator[Finding]:
     """Compare the public manifest with the steward's recipe."""
     if release.provenance is None:
         text = "there is no recipe beside it: what it was made of, and what was suppressed, is not known here"
-        return [finding_on("files", release, text, "note")]
-    findings = []
+        yield finding_on("files", release, text, "note")
+        return
     for part in SHARED if release.recipe else ():
         public, private = release.manifest.get(part), release.provenance.get(part)
         if isinstance(public, dict) and isinstance(private, dict):
@@ -173,8 +159,7 @@ def _compare_recipe(release: PublishedRelease) -> list[Finding]:
             names = [part] if None not in (public, private) and public != private else []
         for name in names:
             text = f"release.json and the recipe disagree on {part if name == part else f'{part}, {name}'}"
-            findings.append(finding_on("files", release, text))
-    return findings
+            yield finding_on("files", release, text)
 
 
 def _agree(part: str, public: object, private: object) -> bool:
@@ -207,14 +192,15 @@ def _without_guard(columns: Iterable[str]) -> str:
     )
 
 
-def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Finding]:
+def _compare_csv(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
     """Compare classes.csv with classes.parquet, flow by flow."""
     subject = release.subject
     names = [*subject.places, *release.axes, *map(subject.column, release.measures)]
     names += [name for name in _columns(connection, release) if name == AT_CAP]
     path = release.folder / "classes.csv"
     if _header(path) != names:
-        return [finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")]
+        yield finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")
+        return
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     plain = _without_guard([*subject.places, *release.axes])
     theirs = [*end_columns(subject), *(quote_name(subject.column(name)) for name in release.measures)]
@@ -237,14 +223,13 @@ def _compare_csv(connection: Connection, release: PublishedRelease) -> list[Find
         f"FULL JOIN (FROM classes WHERE release = {release.number}) p USING (origin, destination, attributes) "
         f"WHERE p.trips IS NULL OR {differs} ORDER BY 1, 2"
     ).fetchall()
-    if not other and counted[0] == counted[1]:
-        return []
+    text = "classes.csv and classes.parquet disagree"
     if counted[0] != counted[1]:
         text = f"classes.csv has {counted[0]:,} flows and classes.parquet {counted[1]:,}: one was cut short or added to"
-    else:
-        text = "classes.csv and classes.parquet disagree"
+    elif not other:
+        return
     if other:
         origin, destination, in_csv, in_parquet = other[0]
         text += f"; {origin} -> {destination} has {in_csv or 'no'} trips in the one, {in_parquet or 'no'} in the other"
     details = tuple({"origin": row[0], "destination": row[1]} for row in other)
-    return [finding_on("files", release, text, details=details)]
+    yield finding_on("files", release, text, details=details)

@@ -19,20 +19,16 @@ from odkanon.release_format.recipe import described_folder, read_recipe
 if TYPE_CHECKING:
     from odkanon.audit.auditor import OpenReleases
 
-BETWEEN_RELEASES = ("relation", "difference", "absence")
-"""The checks that compare releases."""
-_OWN = ("where", "since", "until")
-"""Reading options in which releases of the same trips may differ."""
+BETWEEN_RELEASES = ("relation", "difference", "absence")  # the checks that compare releases
+_OWN = ("where", "since", "until")  # reading options in which releases of the same trips may differ
 
 
 @dataclass
 class SharedTrips:
     """Releases that were made from the same trips."""
 
-    spec: InputSpec | None
-    """The trips, and how they are read; None if they were not found."""
-    wanted: str | None
-    """What to look for, if they were not found."""
+    spec: InputSpec | None  # the trips, and how they are read; None if they were not found
+    wanted: str | None  # what to look for, if they were not found
     folders: list[Path] = field(default_factory=list)
 
 
@@ -96,19 +92,19 @@ def _spec(recipe: dict[str, Any], beside: Path, paths: Sequence[Path]) -> InputS
     return replace(spec, where=None, since=None, until=None)
 
 
-def audit_folder(folder: Path, places: Sequence[Path] = (), **options: Any) -> Report:
+def audit_folder(folder: Path, trips: InputSpec | Path | str | None, **options: Any) -> Report:
     """Audit all releases in a folder, each with its own trips, and all of them against each other.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder. Linked releases in it count as one.
-    places : sequence of Path
-        Further folders with trips, for files that are no longer where the recipes have them.
-    **options
-        ``cumulative``, ``disjoint``, ``k`` and ``least``; see `odkanon.audit_releases`.
+    * ``trips``: another folder with trips, for files that are no longer where the recipes have them.
+    * ``options``: ``cumulative``, ``disjoint``, ``k`` and ``least``; see `odkanon.audit_releases`.
     """
-    return _audit_groups(releases_in(folder), places, folder, options)
+    given = trips.source if isinstance(trips, InputSpec) else trips
+    if given is not None and not (isinstance(given, str | Path) and Path(given).is_dir()):
+        raise InputError(
+            f"the recipes in {folder} name the trips of each release; give a folder with trips, or none, instead of "
+            f"{given}"
+        )
+    return _audit_groups(releases_in(folder), [] if given is None else [Path(given)], folder, options)
 
 
 def audit_recipes(recipes: Sequence[Path], **options: Any) -> Report:
@@ -119,7 +115,7 @@ def audit_recipes(recipes: Sequence[Path], **options: Any) -> Report:
 def _audit_groups(
     releases: Sequence[Path], places: Sequence[Path], root: Path | None, options: dict[str, Any]
 ) -> Report:
-    """Audit releases by the trips that their recipes name, named by their paths from a folder or on their own."""
+    """Audit releases by the trips that their recipes name; in messages, each is named by its path from ``root``."""
     from odkanon.audit.auditor import open_releases, report_on
 
     related = {name: options.pop(name, False) for name in ("cumulative", "disjoint")}
@@ -143,17 +139,15 @@ def _audit_groups(
             open_releases([each for group in groups for each in group.folders], root=root), **related, spans=spans
         )
         home = {name: at for at, part in enumerate(parts) for name in part.releases}
-        findings += [
-            each
-            for each in joint.findings
-            if each.check in BETWEEN_RELEASES and len({home[name] for name in each.releases}) > 1
-        ]
         compared += [each for each in joint.compared if len({home[name] for name in each.releases}) > 1]
-    checks = tuple(dict.fromkeys(check for part in parts for check in part.checks))
+        between = [each for each in joint.findings if each.check in BETWEEN_RELEASES]
+        findings += [each for each in between if len({home[name] for name in each.releases}) > 1]
+    names = tuple(name for part in parts for name in part.releases)
+    checks = [*(check for part in parts for check in part.checks), *(BETWEEN_RELEASES if len(names) > 1 else ())]
     return Report(
-        tuple(name for part in parts for name in part.releases),
+        names,
         ", ".join(str(part.trips) for part in parts if part.trips is not None) or None,
-        checks + tuple(name for name in BETWEEN_RELEASES if len(home_names(parts)) > 1 and name not in checks),
+        tuple(dict.fromkeys(checks)),
         tuple(sorted(findings, key=lambda each: each.severity)),
         tuple(compared),
         next((part.reading for part in parts if part.reading is not None), None),
@@ -170,8 +164,3 @@ def _spans(opened: OpenReleases) -> dict[str, Span]:
         if complete and first is not None:
             found[release.name] = first, last
     return found
-
-
-def home_names(parts: Iterable[Report]) -> list[str]:
-    """Return the names of all releases of some reports."""
-    return [name for part in parts for name in part.releases]

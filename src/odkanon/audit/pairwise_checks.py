@@ -24,10 +24,8 @@ from odkanon.audit.release_checks import format_mass
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import ZonePlaces
 
-MOST_SIDES = 4
-"""The number of sides up to which all are combined at once."""
-MOST_WORK = 1 << 30
-"""The number of values in combinations up to which components are enumerated."""
+MOST_SIDES = 4  # the number of sides up to which all are combined at once
+MOST_WORK = 1 << 30  # the number of values in combinations up to which components are enumerated
 
 
 class ReleaseComparer:

@@ -24,14 +24,11 @@ from odkanon.core.arrays import Ints
 Floats = npt.NDArray[np.float64]
 MOST_ATOMS = 1 << 10
 """The number of sets of releases above which too many are possible for a trip."""
-CLOSE = 1e-7
-"""The share of its rows by which a component may be off, through rounding."""
-MOST_VALUES = 40_000
-"""The number of rows times columns above which a component on three or more sides is not solved."""
+CLOSE = 1e-7  # the share of its rows by which a component may be off, through rounding
+MOST_VALUES = 40_000  # the number of rows times columns above which a component on three or more sides is not solved
 _SCALE = float(1 << 20)
 """The largest count that the solver sees, far above its absolute tolerance of 1e-7; a power of two, to stay exact."""
-_TINY = 1e-9
-"""The scaled mass up to which a column is empty."""
+_TINY = 1e-9  # the scaled mass up to which a column is empty
 
 
 def compare_numbers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from duckdb import DuckDBPyConnection as Connection
@@ -15,8 +16,7 @@ from odkanon.audit.release_checks import format_mass
 from odkanon.audit.release_reader import AXES, PublishedRelease, finding_on, rows
 from odkanon.audit.row_nesting import is_outer_row, is_row, nested_rows, row_label, zone_join
 
-DOMINANT = 0.5
-"""The share of a flow above which one person or one weight dominates it."""
+DOMINANT = 0.5  # the share of a flow above which one person or one weight dominates it
 
 
 def recount(
@@ -35,7 +35,7 @@ def recount(
         assign_trips(connection, release, records, source, prefix)
     except NoColumnError as error:
         return [finding_on("recount", release, str(error))], False
-    findings = _check_input(connection, release, records)
+    findings = [*_check_input(connection, release, records)]
     if any(each.severity == "finding" for each in findings):
         return findings, False
     if release.nested:
@@ -49,30 +49,29 @@ def recount(
     findings += _check_persons(connection, release, records)
     if not release.has_boxes:
         findings += _check_leaves(connection, release, prefix)
-    return findings + _note_dominance(connection, release, records), True
+    findings += _note_dominance(connection, release, records)
+    return findings, True
 
 
-def _check_input(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _check_input(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Check that these are the trips that the release was made from, and that no trip is in two flows."""
     sums = rows(
         connection,
         f"SELECT coalesce(sum(trips) FILTER (once), 0)::BIGINT AS trips, count(*) FILTER (NOT once) AS twice FROM "
         f"(SELECT trips, row_number() OVER (PARTITION BY trip) = 1 AS once FROM member{release.number})",
     )[0]
-    findings = []
     if sums["twice"]:
-        findings.append(finding_on("recount", release, f"{sums['twice']:,} trips lie in more than one published flow"))
+        yield finding_on("recount", release, f"{sums['twice']:,} trips lie in more than one published flow")
     if release.total is not None and sums["trips"] != release.total:
         text = (
             f"the trips given are not those of the release: {sums['trips']:,} remain after reading, the release is "
             f"of {release.total:,}; give the file, filter, area and resolution that it was made with, or it "
             "counted rows that are no trips, or copies, as trips"
         )
-        findings.append(finding_on("recount", release, text))
+        yield finding_on("recount", release, text)
     elif release.sha256 is not None and records.sha256 != release.sha256:
         text = "the trips come from another file than those of the release, though as many"
-        findings.append(finding_on("recount", release, text, "note"))
-    return findings
+        yield finding_on("recount", release, text, "note")
 
 
 def _true_counts(release: PublishedRelease, records: Records) -> str:
@@ -83,15 +82,13 @@ def _true_counts(release: PublishedRelease, records: Records) -> str:
     return f"SELECT co, cd, {unnamed}, {counted} FROM {trips} WHERE co IS NOT NULL GROUP BY co, cd, ca"
 
 
-def _check_flows(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _check_flows(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Compare each published flow with the trips in it."""
     both = tuple(name for name in release.measures if name in records.measures)
     differs = " OR ".join(each.differs(f"c.{each.name}", f"t.{each.name}", "t.trips") for each in measures_named(both))
     columns = ", ".join(
-        f"c.{name} AS stated_{name}, CAST(t.{name} AS DOUBLE) AS true_{name}"
-        if name == "weight"
-        else f"c.{name} AS stated_{name}, t.{name} AS true_{name}"
-        for name in both
+        f"c.{each.name} AS stated_{each.name}, CAST(t.{each.name} AS {each.sql_type}) AS true_{each.name}"
+        for each in measures_named(both)
     )
     wrong = rows(
         connection,
@@ -101,19 +98,15 @@ def _check_flows(connection: Connection, release: PublishedRelease, records: Rec
     invented = tuple(row for row in wrong if row["true_trips"] is None)
     known = [row for row in wrong if row["true_trips"] is not None]
     more = tuple(row for row in known if row["stated_trips"] > row["true_trips"])
-    fewer = tuple(row for row in known if row["stated_trips"] <= row["true_trips"])
-    if release.thinned:
-        # Pairs that were suppressed before generalising are missing from the flow whose area covers them.
-        fewer = ()
-    findings = []
+    # Pairs that were suppressed before generalising are missing from the flow whose area covers them.
+    fewer = tuple(row for row in known if row["stated_trips"] <= row["true_trips"] and not release.thinned)
     for which, text in (
         (invented, "has {published} trips in the release, but none of the trips is in it: it was added"),
         (more, "has {published} trips in the release, but only {true} in the data"),
         (fewer, "has {published} trips{extra} in the release, but {true} in the data: its count was changed"),
     ):
         if which:
-            findings.append(finding_on("recount", release, _describe_flows(which, text, both), details=which))
-    return findings
+            yield finding_on("recount", release, _describe_flows(which, text, both), details=which)
 
 
 def _describe_flows(flows: tuple[dict[str, Any], ...], text: str, measures: tuple[str, ...]) -> str:
@@ -129,21 +122,20 @@ def _describe_flows(flows: tuple[dict[str, Any], ...], text: str, measures: tupl
     return f"{first['origin']} -> {first['destination']} {difference}{more}"
 
 
-def _check_suppressed(connection: Connection, release: PublishedRelease) -> list[Finding]:
+def _check_suppressed(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
     """Compare the trips in no flow with the suppressed trips of the manifest."""
     if release.provenance is None:
-        return []
+        return
     residual = rows(
         connection, f"SELECT coalesce(sum(trips), 0)::BIGINT AS trips FROM member{release.number} WHERE co IS NULL"
     )[0]["trips"]
     suppressed = release.provenance["suppressed"]["trips"]
-    if residual == suppressed or (release.thinned and residual <= suppressed):
-        return []
-    text = f"{residual:,} of the trips lie in no published flow, but release.json states {suppressed:,} as suppressed"
-    return [finding_on("recount", release, text)]
+    if not (residual == suppressed or (release.thinned and residual <= suppressed)):
+        stated = f"release.json states {suppressed:,} as suppressed"
+        yield finding_on("recount", release, f"{residual:,} of the trips lie in no published flow, but {stated}")
 
 
-def _check_nested_counts(connection: Connection, release: PublishedRelease) -> list[Finding]:
+def _check_nested_counts(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
     """Compare nested rows with the trips of which they are the finest row, given that capped rows pass trips up.
 
     A row lists no more than its own trips and those passed up by the rows inside it, and no more trips are unlisted
@@ -158,14 +150,13 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
         f"LEFT JOIN own b ON {is_row('b', 'n')} GROUP BY t.origin, t.destination, t.attributes, t.own, t.published "
         "HAVING t.published > t.own + coalesce(sum(b.own - b.published), 0) ORDER BY 1, 2",
     )
-    findings = []
     if wrong:
         first = wrong[0]
         text = (
             f"{first['flow']} lists {first['stated']:,} trips, but only {first['true']:,} "
             "of the data are in it and in no finer row"
         )
-        findings.append(finding_on("recount", release, text, details=wrong))
+        yield finding_on("recount", release, text, details=wrong)
     totals = rows(
         connection,
         f"SELECT (SELECT coalesce(sum(trips), 0) FROM classes WHERE release = {number})::BIGINT AS listed, "
@@ -174,24 +165,21 @@ def _check_nested_counts(connection: Connection, release: PublishedRelease) -> l
     most, unlisted = release.manifest.get("unlisted", {}).get("at_most_trips"), totals["counted"] - totals["listed"]
     if most is not None and unlisted > most:
         text = f"{unlisted:,} trips are in no row, but release.json states that at most {most:,} are not listed"
-        findings.append(finding_on("recount", release, text))
+        yield finding_on("recount", release, text)
     withstands = release.parameters.get("withstands")
     if withstands is not None and unlisted > withstands:
         text = (
             f"{unlisted:,} trips are in no row, and more than {withstands:,} may show a group to a reader who knows "
             f"the total of {totals['counted']:,}: do not publish that total"
         )
-        findings.append(finding_on("recount", release, text, "note"))
-    return findings
+        yield finding_on("recount", release, text, "note")
 
 
-def _check_rule(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _check_rule(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Check the rule against counts of the trips, whatever the published counts are."""
-    findings = []
     for measure, threshold in release.thresholds.items():
         if measure not in records.measures:
-            text = f"the rule counts {measure}, but the trips given do not name any"
-            findings.append(finding_on("rule", release, text))
+            yield finding_on("rule", release, f"the rule counts {measure}, but the trips given do not name any")
             continue
         below = rows(
             connection,
@@ -203,29 +191,27 @@ def _check_rule(connection: Connection, release: PublishedRelease, records: Reco
                 f"counted from the trips, {len(below):,} flows are below the rule of {format_mass(threshold)} "
                 f"{measure}: {below[0]['origin']} -> {below[0]['destination']} has {format_mass(below[0]['true'])}"
             )
-            findings.append(finding_on("rule", release, text, details=below))
-    return findings
+            yield finding_on("rule", release, text, details=below)
 
 
-def _check_share(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _check_share(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Check the largest share of a contributor; unnamed trips may all be from the largest one."""
     most = release.constraints.get("max_share")
     if most is None:
-        return []
-    contributors = [each for each in measures_named(records.measures) if not each.adds_up]
-    if release.thinned or not contributors:
-        why = (
-            "the trips given name nobody"
-            if not contributors
-            else "it does not disclose which trips of a flow were suppressed"
-        )
-        text = f"the largest share of {most:.0%} of a flow cannot be checked: {why}"
-        return [finding_on("rule", release, text, "finding" if not contributors else "note")]
-    findings = []
+        return
+    measures = measures_named(records.measures)
+    contributors = [each for each in measures if not each.adds_up]
+    unknown = f"the largest share of {most:.0%} of a flow cannot be checked: "
+    if not contributors:
+        yield finding_on("rule", release, f"{unknown}the trips given name nobody")
+        return
+    if release.thinned:
+        text = f"{unknown}it does not disclose which trips of a flow were suppressed"
+        yield finding_on("rule", release, text, "note")
+        return
+    counted = [each for each in measures if each.adds_up and each.name in {"trips", *release.disclosed_thresholds}]
     for contributor in contributors:
-        for what in (each for each in measures_named(records.measures) if each.adds_up):
-            if what.name != "trips" and what.name not in release.disclosed_thresholds:
-                continue
+        for what in counted:
             above = rows(
                 connection,
                 "SELECT co AS origin, cd AS destination, CAST(coalesce(max(t) FILTER (id IS NOT NULL), 0) + "
@@ -239,13 +225,11 @@ def _check_share(connection: Connection, release: PublishedRelease, records: Rec
                     f"in {len(above):,} flows one {contributor.column} has more than the {most:.0%} of the {what.name} "
                     f"that are promised: {above[0]['share']:.0%} in {above[0]['origin']} -> {above[0]['destination']}"
                 )
-                findings.append(finding_on("rule", release, text, details=above))
-    return findings
+                yield finding_on("rule", release, text, details=above)
 
 
-def _check_leaves(connection: Connection, release: PublishedRelease, prefix: str) -> list[Finding]:
+def _check_leaves(connection: Connection, release: PublishedRelease, prefix: str) -> Iterator[Finding]:
     """Compare the number of leaves in each zone with the data; a zone that was moved has another number."""
-    findings = []
     for axis in AXES:
         published = release.leaves(axis)
         if not published:
@@ -267,17 +251,16 @@ def _check_leaves(connection: Connection, release: PublishedRelease, prefix: str
                 f"{len(wrong):,} {axis} zones are not where they are stated: {first['zone']} has {first['true']:,} "
                 f"places of the data, not {first['stated']:,}"
             )
-            findings.append(finding_on("zones", release, text, details=tuple(wrong)))
-    return findings
+            yield finding_on("zones", release, text, details=tuple(wrong))
 
 
-def _check_persons(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _check_persons(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Find flows with fewer than k different persons, if the rule has no threshold on persons.
 
     A flow with unnamed trips has at least as many persons as households.
     """
     if "persons" not in records.measures or "persons" in release.thresholds:
-        return []
+        return
     counted = _true_counts(release, records)
     if "households" in records.measures:
         least = "CASE WHEN unnamed > 0 THEN greatest(persons, households) ELSE persons END"
@@ -290,26 +273,24 @@ def _check_persons(connection: Connection, release: PublishedRelease, records: R
         f"SELECT co AS origin, cd AS destination, trips, persons FROM ({counted}) WHERE persons < {release.k} "
         "ORDER BY persons, 1, 2",
     )
-    if not below:
-        return []
-    worst = below[0]
-    total = rows(connection, f"SELECT count(*) AS flows FROM classes WHERE release = {release.number}")[0]["flows"]
-    text = (
-        f"{len(below):,} of {total:,} flows have fewer than {release.k:g} different persons: "
-        f"whoever knows one of the {worst['persons']} behind {worst['origin']} -> {worst['destination']} learns of "
-        f"its {worst['trips']:,} trips"
-    )
-    return [finding_on("persons", release, text, details=below)]
+    if below:
+        worst = below[0]
+        total = rows(connection, f"SELECT count(*) AS flows FROM classes WHERE release = {release.number}")[0]["flows"]
+        text = (
+            f"{len(below):,} of {total:,} flows have fewer than {release.k:g} different persons: "
+            f"whoever knows one of the {worst['persons']} behind {worst['origin']} -> {worst['destination']} learns of "
+            f"its {worst['trips']:,} trips"
+        )
+        yield finding_on("persons", release, text, details=below)
 
 
-def _note_dominance(connection: Connection, release: PublishedRelease, records: Records) -> list[Finding]:
+def _note_dominance(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Note the largest share of a flow that one person, or one weight, makes up."""
     shares = []
     if "persons" in records.measures:
         shares.append(("person", "trips", "max(t) FILTER (person IS NOT NULL) / sum(t)"))
     if "weight" in records.measures:
         shares.append(("weight", "weight", "CAST(max(w) AS DOUBLE) / CAST(sum(s) AS DOUBLE)"))
-    notes = []
     for who, what, share in shares:
         largest = rows(
             connection,
@@ -326,5 +307,4 @@ def _note_dominance(connection: Connection, release: PublishedRelease, records: 
                 f"one {who} makes up at most {first['share']:.0%} of the {what} of a flow ({first['origin']} -> "
                 f"{first['destination']}), and more than half in {len(many):,} flows"
             )
-            notes.append(finding_on("dominance", release, text, "note", many or (first,)))
-    return notes
+            yield finding_on("dominance", release, text, "note", many or (first,))

@@ -21,8 +21,7 @@ from odkanon.core.parsing import parse_json
 from odkanon.read.tables.filters import FILTERED
 from odkanon.release_format.recipe import recipe_path
 
-OTHER = "other"
-"""The segment of values that have too few trips for a table of their own."""
+OTHER = "other"  # the segment of values that have too few trips for a table of their own
 TIME_ATTRIBUTES = ("hour", "start_time", "end_time")
 BY_CLAIM = "as claimed"
 CORRECTION = "as a correction"
@@ -33,8 +32,7 @@ TOO_MANY = "against your claim, by their totals"
 
 _OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "within")
 """Reading options that decide which trips there are and what a filter means."""
-_FILES = ("within", "hierarchy")
-"""Reading options that name files."""
+_FILES = ("within", "hierarchy")  # reading options that name files
 _TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")
 
 Span = tuple[datetime, datetime]

@@ -30,8 +30,7 @@ WORLD = "world"
 BETWEEN = "\x1f"
 """The separator between values of further axes in the attributes of a row; no value contains it."""
 
-Zone = tuple[dict[str, Any], Any]
-"""The properties and the geometry of a zone."""
+Zone = tuple[dict[str, Any], Any]  # the properties and the geometry of a zone
 _DAMAGE = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, duckdb.Error)
 _DAMAGED = "the file is truncated or damaged"
 

@@ -6,9 +6,10 @@ ancestors of each node; nesting is a join of the two (`odkanon.audit.row_nesting
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf
 from typing import Any
 
@@ -27,10 +28,8 @@ from odkanon.zoning.cells import cell_to_parent, cell_to_resolution, cell_to_str
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.spherical_geometry import polygon_area_km2
 
-MOST_CELLS = 300_000
-"""The number of cells up to which an area is listed."""
-AREA = "\x1farea"
-"""The name of a study area among the zones of its release; no zone can have it."""
+MOST_CELLS = 300_000  # the number of cells up to which an area is listed
+AREA = "\x1farea"  # the name of a study area among the zones of its release; no zone can have it
 
 
 class ZonePlaces:
@@ -47,8 +46,11 @@ class ZonePlaces:
     ) -> None:
         self._connection = connection
         self._hierarchy = hierarchy
-        self._levels = {} if hierarchy is None else _finest_levels(hierarchy)
-        self._table = set() if hierarchy is None else _names(hierarchy)
+        codes: list[tuple[str, int]] = []
+        if hierarchy is not None:
+            codes = [(str(code), level) for level in range(hierarchy.top, -1, -1) for code in hierarchy.labels(level)]
+        self._levels = dict(codes)  # the finest level of each code
+        self._table = {f"{level}:{code}" for code, level in codes}
         connection.execute(
             "CREATE TABLE nodes (release INTEGER, axis VARCHAR, zone VARCHAR, node VARCHAR, size INTEGER)"
         )
@@ -112,9 +114,13 @@ class ZonePlaces:
         """
         if area is None or self._hierarchy is not None:
             return
-        if area.shape is not None and _cells_in(area.shape, finest) > MOST_CELLS:
-            self._areas |= {release: None} if exact else {}
-            return
+        if area.shape is not None:
+            import shapely
+
+            km2 = polygon_area_km2(shapely.geometry.mapping(area.shape))
+            if km2 / h3.average_hexagon_area(finest, unit="km^2") > MOST_CELLS:
+                self._areas |= {release: None} if exact else {}
+                return
         cells = cell_to_str(area.mask(finest)).tolist()
         if len({h3.get_resolution(cell) for cell in cells}) == 1:
             cells = sorted(h3.compact_cells(cells))
@@ -136,13 +142,12 @@ class ZonePlaces:
     def _lookup_above(self, nodes: list[str]) -> tuple[list[str], list[str]]:
         tree = self._hierarchy
         assert tree is not None
-        wanted, below, ancestors = set(nodes), list(nodes), list(nodes)
+        below, ancestors = list(nodes), list(nodes)
         levels = [np.char.add(f"{at}:", tree.labels(at)[tree.codes[at]].astype(np.str_)) for at in range(tree.top + 1)]
-        for low in range(tree.top + 1):
-            here = np.isin(levels[low], list(wanted))
-            for high in range(low + 1, tree.top + 1):
-                below += levels[low][here].tolist()
-                ancestors += levels[high][here].tolist()
+        for low, high in combinations(levels, 2):
+            here = np.isin(low, nodes)
+            below += low[here].tolist()
+            ancestors += high[here].tolist()
         return _known_only(below, ancestors, self._known)
 
     def regions(self, axis: str, releases: Sequence[int]) -> list[frozenset[tuple[int, str]]]:
@@ -235,24 +240,20 @@ class ZonePlaces:
 
     def class_labels(self, axis: str, release: PublishedRelease, spots: Sequence[Spot]) -> list[ClassLabel]:
         """Return, for each part of an axis, the zone of a release around it, or how many zones it may have at most."""
-        method = METHODS.get(str(release.manifest.get("method")))
         level, fixed = self._class_level(axis, release), self._fixed_level(axis, release) is not None
         labels = []
         for at, spot in enumerate(spots):
             own = [zone for number, zone in spot.region if number == release.number and zone != AREA]
             if len(own) == 1 and not _depends(axis, release):
                 labels.append(ClassLabel(own[0], own[0], 1, True))
-                continue
-            if method is None or level is None or not spot.parts:
+            elif level is None or not spot.parts:
                 labels.append(ClassLabel(f"\x1f{at}", None, inf, False))
-                continue
-            node = spot.parts[0].node
-            if len(spot.parts) == 1 and not spot.parts[0].inside and not self._above_level(node, level):
-                zone = self._at_level(node, level) if fixed else node
+            elif len(spot.parts) > 1 or spot.parts[0].inside or self._above_level(spot.parts[0].node, level):
+                labels.append(ClassLabel(f"\x1f{at}", None, self._places(spot.parts, level), False))
+            else:
+                zone = self._at_level(spot.parts[0].node, level) if fixed else spot.parts[0].node
                 name = zone if self._hierarchy is None else zone.partition(":")[2]
                 labels.append(ClassLabel(f"\x1f{zone}", name, 1, fixed))
-                continue
-            labels.append(ClassLabel(f"\x1f{at}", None, self._places(spot.parts, level), False))
         return labels
 
     def _fixed_level(self, axis: str, release: PublishedRelease) -> int | None:
@@ -301,15 +302,8 @@ class ZonePlaces:
             return {node: size.get(node, 0 if least else 1) for node in nodes}
         cells = _cells(nodes)
         finest = max(int(cell_to_resolution(cells).max(initial=0)), level or 0)
-        everything = 122 * 7**finest
-        return {
-            node: everything
-            if node == WORLD
-            else h3.cell_to_children_size(node, finest)
-            if h3.is_valid_cell(node)
-            else 1
-            for node in nodes
-        }
+        size = {node: h3.cell_to_children_size(node, finest) if h3.is_valid_cell(node) else 1 for node in nodes}
+        return size | ({WORLD: 122 * 7**finest} if WORLD in size else {})
 
 
 @dataclass(frozen=True)
@@ -352,26 +346,8 @@ def _codes(zones: Sequence[Zone]) -> set[tuple[str, int]] | None:
     return {(code, each.get("level") or 0) for each in listed for code in each.get("places") or [each["id"]]}
 
 
-def _names(tree: Hierarchy) -> set[str]:
-    """Return the names of all nodes of a lookup table."""
-    return {f"{level}:{code}" for level in range(tree.top + 1) for code in tree.labels(level)}
-
-
-def _finest_levels(tree: Hierarchy) -> dict[str, int]:
-    """Return the finest level of each code of a lookup table."""
-    return {str(code): level for level in range(tree.top, -1, -1) for code in tree.labels(level)}
-
-
 def _cells(nodes: list[str]) -> Any:
     return str_to_cell(pa.array(nodes, pa.string())) if nodes else np.empty(0, dtype=np.uint64)
-
-
-def _cells_in(shape: Any, resolution: int) -> float:
-    """Return the approximate number of cells in a polygon."""
-    import shapely
-
-    area = polygon_area_km2(shapely.geometry.mapping(shape))
-    return area / float(h3.average_hexagon_area(resolution, unit="km^2"))
 
 
 def _h3_above(nodes: list[str], known: AbstractSet[str]) -> tuple[list[str], list[str]]:
@@ -394,23 +370,21 @@ def _known_only(nodes: list[str], ancestors: list[str], known: AbstractSet[str])
     return [node for node, _ in found], [ancestor for _, ancestor in found]
 
 
-def check_outlines(release: PublishedRelease) -> list[Finding]:
+def check_outlines(release: PublishedRelease) -> Iterator[Finding]:
     """Check that the outline of a zone that is an H3 cell is that of the cell."""
-    findings = []
     for axis in AXES:
         for properties, geometry in release.zones[axis]:
-            cell = properties["id"]
+            cell, wrong = properties["id"], None
             if properties.get("resolution") is None or properties.get("cells", [cell]) != [cell]:
                 continue
             if not bool(is_valid_cell(_cells([cell]))[0]):
-                findings.append(finding_on("zones", release, f"{axis} zone {cell} is no H3 cell"))
+                wrong = "is no H3 cell"
             elif h3.get_resolution(cell) != properties["resolution"]:
-                text = f"{axis} zone {cell} is not of resolution {properties['resolution']}"
-                findings.append(finding_on("zones", release, text))
+                wrong = f"is not of resolution {properties['resolution']}"
             elif not _is_outline(cell, geometry):
-                text = f"{axis} zone {cell} was moved: its outline is not that of its cell"
-                findings.append(finding_on("zones", release, text))
-    return findings
+                wrong = "was moved: its outline is not that of its cell"
+            if wrong is not None:
+                yield finding_on("zones", release, f"{axis} zone {cell} {wrong}")
 
 
 def _is_outline(cell: str, geometry: Any) -> bool:

@@ -29,22 +29,16 @@ NAMES = {name: measure.target for name, measure in MEASURES.items()}
 class ExploreRequest:
     """One position of the controls."""
 
-    k: int
-    """The threshold of every flow."""
-    targets: tuple[str, ...]
-    """The measures with a threshold: trips, weight, persons."""
+    k: int  # the threshold of every flow
+    targets: tuple[str, ...]  # the measures with a threshold: trips, weight, persons
     method: str
     budget: float
     suppress: str
     """As in `odkanon.anonymize`."""
-    resolution: int | None
-    """The H3 resolution of the leaves; None if zones are not H3 cells."""
-    segment: str
-    """The travellers."""
-    split: bool = False
-    """Show participants and population side by side instead of ``targets``."""
-    versus: str | None = None
-    """Another method, to be shown beside `method`; not with `split`."""
+    resolution: int | None  # the H3 resolution of the leaves; None if zones are not H3 cells
+    segment: str  # the travellers
+    split: bool = False  # show participants and population side by side instead of ``targets``
+    versus: str | None = None  # another method, to be shown beside `method`; not with `split`
 
     @property
     def options(self) -> dict[str, Any]:
@@ -163,14 +157,10 @@ Build = Callable[[int | None, str], ODMatrix]
 class ExplorerData:
     """The OD matrices of one input."""
 
-    name: str
-    """The name of the input on the page."""
-    build: Build
-    """Builds the matrix of a resolution and a segment."""
-    resolutions: tuple[int | None, ...]
-    """The H3 resolutions, finest last; a single None if zones are not H3 cells."""
-    segments: tuple[str, ...] = (EVERYONE,)
-    """The segments of travellers, ``everyone`` first."""
+    name: str  # the name of the input on the page
+    build: Build  # builds the matrix of a resolution and a segment
+    resolutions: tuple[int | None, ...]  # the H3 resolutions, finest last; a single None if zones are not H3 cells
+    segments: tuple[str, ...] = (EVERYONE,)  # the segments of travellers, ``everyone`` first
     _built: dict[tuple[int | None, str], ODMatrix] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 

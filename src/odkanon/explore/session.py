@@ -23,10 +23,8 @@ from odkanon.release_format.contents import classes_table, leaf_counts, zones_ge
 from odkanon.release_format.folder import SavedRelease
 from odkanon.release_format.recipe import with_leaf_counts
 
-CACHED = 24
-"""The number of releases kept, so that going back, saving and details need no second run."""
-NO_PAGE = ""
-"""The page of requests to save, which no later request stops."""
+CACHED = 24  # the number of releases kept, so that going back, saving and details need no second run
+NO_PAGE = ""  # the page of requests to save, which no later request stops
 CURVE = (2, 3, 5, 7, 10, 14, 20, 30, 40, 55, 75, 100)
 CURVE_METHOD = "odkanon"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,63}")

@@ -18,8 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from odkanon.core.system import start_python
 from odkanon.errors import OdkanonError, unexpected
 
-NICENESS = 10
-"""The priority of the process: lower than that of the server."""
+NICENESS = 10  # the priority of the process: lower than that of the server
 _START = "from odkanon.explore.worker_process import main; main()"
 
 P = ParamSpec("P")

@@ -32,8 +32,7 @@ from odkanon.quality.minimal_cost import CostDistribution, Floats, climb_matrix,
 from odkanon.quality.stored_costs import stored_minimal_costs
 from odkanon.quality.utility import UtilityMeasure
 
-_PROBES = 9
-"""Multipliers tried for the homogeneous bound; each gives a valid bound, more only sharpen it."""
+_PROBES = 9  # multipliers tried for the homogeneous bound; each gives a valid bound, more only sharpen it
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,8 @@ Meets = Callable[[int, int, Flows], Bools]
 class TreeLevels:
     """Some levels of a tree, each of them a step of the search."""
 
-    numbers: tuple[int, ...]
-    """For each step, the level of the tree."""
-    sizes: tuple[Ints, ...]
-    """For each step and node, the number of its leaves."""
+    numbers: tuple[int, ...]  # for each step, the level of the tree
+    sizes: tuple[Ints, ...]  # for each step and node, the number of its leaves
     parents: tuple[Codes, ...]
     """For each step and each node of the step below, the number of its parent; also for the first step, if it was split
     off from steps below it."""
@@ -64,28 +62,20 @@ def distinct_levels(tree: Hierarchy) -> TreeLevels:
 class CostRung:
     """Flows from the nodes of one origin level to single destinations, with the cheapest class over each."""
 
-    origin: Codes
-    """Numbers of the nodes."""
-    mass: Ints
-    """Mass of the flows."""
-    cost: Floats
-    """Minimal cost of a class with this origin that meets the rule; infinite if there is none."""
-    smallest: Floats
-    """The mass of that class."""
-    above: Codes
-    """For each flow, the flow of the next rung that contains it; empty on the last rung."""
+    origin: Codes  # numbers of the nodes
+    mass: Ints  # mass of the flows
+    cost: Floats  # minimal cost of a class with this origin that meets the rule; infinite if there is none
+    smallest: Floats  # the mass of that class
+    above: Codes  # for each flow, the flow of the next rung that contains it; empty on the last rung
 
 
 @dataclass(frozen=True, eq=False)
 class CostLadder:
     """The rungs of some flows, one for each level of their origins."""
 
-    origins: TreeLevels
-    """The levels of the origins."""
-    rungs: tuple[CostRung, ...]
-    """From the flows themselves to those from the highest nodes."""
-    summit: Flows
-    """The flows of the last rung."""
+    origins: TreeLevels  # the levels of the origins
+    rungs: tuple[CostRung, ...]  # from the flows themselves to those from the highest nodes
+    summit: Flows  # the flows of the last rung
 
     def descend(self, cost: Floats | float = np.inf, smallest: Floats | float = np.inf) -> tuple[Floats, Floats]:
         """Return for each flow of the first rung the minimal cost and the smallest mass of a class that contains it.
@@ -174,8 +164,7 @@ def climb_matrix(od: ODMatrix, rule: Rule, measure: str, *, transposed: bool = F
 class CostDistribution:
     """The number of OD pairs for each combination of a value and a number of trips, sorted by both."""
 
-    value: Floats
-    """Infinite for pairs that no class can publish."""
+    value: Floats  # infinite for pairs that no class can publish
     trips: Ints
     pairs: Ints
     """The trips of each such pair, and the number of such pairs."""

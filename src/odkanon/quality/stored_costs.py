@@ -30,8 +30,7 @@ from odkanon.zoning.hierarchy import level_cut
 
 _SHARE = 4
 """A part has at most this fraction of the fetchable rows: a climb keeps every rung, and several parts run at a time."""
-_LEAST_ROWS = 200
-"""Parts with fewer rows are not worth a query."""
+_LEAST_ROWS = 200  # parts with fewer rows are not worth a query
 
 
 def stored_minimal_costs(od: SqlMatrix, rule: Rule) -> tuple[CostDistribution, CostDistribution]:
@@ -85,8 +84,7 @@ class _Parts:
     lower: TreeLevels
     upper: TreeLevels | None
     """The levels whose nodes lie within one part, and the others, if any."""
-    part_of_leaf: Codes
-    """For each leaf, the number of its part."""
+    part_of_leaf: Codes  # for each leaf, the number of its part
 
     @property
     def count(self) -> int:
@@ -148,8 +146,7 @@ class _Part(ABC):
     near: TreeLevels
     far: TreeLevels
     """The levels below the split on the axis that was split, and all levels of the other axis."""
-    bridge: Codes | None
-    """For each node of the last near level, its parent above the split."""
+    bridge: Codes | None  # for each node of the last near level, its parent above the split
     rule: Rule
     scale: int | None
 

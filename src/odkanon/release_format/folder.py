@@ -33,8 +33,7 @@ log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 _MAX_DEGREES = 1_000
 """Outlines across the date line may exceed 180 degrees."""
-WORLD = "world"
-"""The zone of ends that no flow below the rule may narrow down; it has no outline."""
+WORLD = "world"  # the zone of ends that no flow below the rule may narrow down; it has no outline
 _RESAVE = "save the release again"
 
 
@@ -45,8 +44,7 @@ class ZoneIndex:
     ids: list[str]
     """Ids of all zones, sorted. An id whose outline differs between the axes is prefixed ``origin:`` or
     ``destination:``."""
-    outlines: list[dict[str, Any] | None]
-    """GeoJSON geometry of each, where known."""
+    outlines: list[dict[str, Any] | None]  # GeoJSON geometry of each, where known
     origin: Ints
     destination: Ints
     """For each flow, the positions of its zones."""

@@ -27,10 +27,8 @@ MATRIX, MATRIX_PARQUET, MATRIX_ZONES = "matrix.csv", "matrix.parquet", "matrix_z
 FILES = (CSV, PARQUET, ZONES, MATRIX, MATRIX_PARQUET, MATRIX_ZONES, MANIFEST, PACKAGE, PAGE)
 INDEX = "index.json"
 """The manifest of a folder of linked releases, which holds a folder for each."""
-RECIPE_SUFFIX = ".recipe.json"
-"""The end of the name of the recipe beside a folder."""
-WHOLE = "whole"
-"""The folder of the unsegmented release in a folder of linked releases."""
+RECIPE_SUFFIX = ".recipe.json"  # the end of the name of the recipe beside a folder
+WHOLE = "whole"  # the folder of the unsegmented release in a folder of linked releases
 
 _FORMULA = r"[\p{Z}\p{Cf}\x00-\x08\x0a-\x1f]*[=+\-@＝＋－＠﹢﹣﹦﹫]"
 """The signs that begin a formula, in any width, also after spaces and invisible characters."""

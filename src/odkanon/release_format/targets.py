@@ -57,14 +57,10 @@ def check_export(output: Path, files: Sequence[str], *, force: bool) -> list[Pat
 class OutputFolder:
     """A folder that is written as a whole, in place of nothing or of an earlier output of the same kind."""
 
-    path: Path
-    """Where it goes."""
-    check_contents: ContentCheck
-    """Raises unless an existing folder may be replaced."""
-    force: bool = False
-    """Replace an earlier output."""
-    sync: bool = True
-    """Wait until everything is on the disk, so that it survives a power cut."""
+    path: Path  # where it goes
+    check_contents: ContentCheck  # raises unless an existing folder may be replaced
+    force: bool = False  # replace an earlier output
+    sync: bool = True  # wait until everything is on the disk, so that it survives a power cut
 
     def check(self) -> None:
         """Raise if the folder cannot be written; called before the work begins, and again when it is put in place."""
@@ -87,12 +83,10 @@ class OutputFolder:
 class ReleaseTarget:
     """A release folder, or a folder of linked releases, with its recipe beside it."""
 
-    path: Path
-    """Where the folder goes."""
+    path: Path  # where the folder goes
     force: bool = False
     """Replace an earlier release. A folder with anything else in it is never replaced."""
-    linked: bool = False
-    """Whether it is a folder of linked releases."""
+    linked: bool = False  # whether it is a folder of linked releases
 
     def check(self) -> None:
         """Raise if the release cannot be written; called before the work begins.

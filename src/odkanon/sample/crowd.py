@@ -18,8 +18,7 @@ from odkanon.errors import InvalidValueError, TargetExistsError
 from odkanon.release_format.targets import OutputFolder
 from odkanon.sample import survey_model as tables
 
-BATCH = 1_000_000
-"""Trips per batch; each batch has its own generator, so that it does not depend on the others."""
+BATCH = 1_000_000  # trips per batch; each batch has its own generator, so that it does not depend on the others
 
 _FILE = 10_000_000
 _TRIPS_PER_PERSON = 20

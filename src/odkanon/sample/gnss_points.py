@@ -15,11 +15,9 @@ from odkanon.errors import TargetExistsError
 from odkanon.read.points.netmob25_files import INDIVIDUALS, POINTS
 from odkanon.release_format.targets import OutputFolder
 
-_STEP = 150.0
-"""Maximum seconds between points; even when rounded, below the pause of 180 s that would end a trip."""
+_STEP = 150.0  # maximum seconds between points; even when rounded, below the pause of 180 s that would end a trip
 
-_UTC_OFFSET = 3600
-"""The survey takes place in November, when Paris is one hour ahead of UTC."""
+_UTC_OFFSET = 3600  # the survey takes place in November, when Paris is one hour ahead of UTC
 
 
 def write_netmob25(survey: pa.Table, folder: Path, *, force: bool = False) -> int:

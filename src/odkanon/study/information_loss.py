@@ -36,8 +36,7 @@ from odkanon.zoning.cells import Floats
 from odkanon.zoning.spherical_geometry import Projection
 from odkanon.zoning.zones import Zones
 
-GONE = 0.05
-"""The share of its trips below which a flow counts as gone."""
+GONE = 0.05  # the share of its trips below which a flow counts as gone
 MIN_KM, MAX_KM = 0.05, 1000.0
 
 

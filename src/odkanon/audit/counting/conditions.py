@@ -39,8 +39,7 @@ class RawColumn:
     comma: bool = False
 
 
-Column = Callable[[str], RawColumn]
-"""Maps the name of a column to the column."""
+Column = Callable[[str], RawColumn]  # maps the name of a column to the column
 
 
 def filter_sql(texts: Sequence[str], column: Column) -> str:
