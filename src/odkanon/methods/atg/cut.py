@@ -1,8 +1,8 @@
 """The destination zones of ATG-Soft: one cut of the destination tree for every origin zone, all at once.
 
-For each level of the tree, only the (origin zone, node) combinations that occur are kept, as rows of an array;
-each knows the row of its parent one level up. A dynamic programme over these arrays, from the leaves to the root,
-decides all subtrees of all origin zones in a few vector operations a level.
+For each level of the tree, the combinations of an origin zone and a node that occur are rows of an array, each with the
+row of its parent one level up. Dynamic programming over these arrays, from the leaves to the root, decides all subtrees
+of all origin zones in a few vector operations per level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Cut
 
 MAX_ITERATIONS = 200
-"""No search on real data has needed more than 16; the bound only makes an endless one impossible."""
+"""A guard against endless search; on real data, no search has needed more than 16 iterations."""
 
 PRECISION = 1e-12
 """Relative difference of costs below which two choices count as equally good."""
@@ -31,16 +31,15 @@ PRECISION = 1e-12
 
 @dataclass(frozen=True)
 class Masses:
-    """The unit of volumes: trips of mean weight, so that one target fits trips and weights."""
+    """The unit of volumes: trips of mean weight, so that one target suits trips and weights."""
 
     measure: Volume
-    """What is counted."""
     unit: float
-    """The mass of one trip. Where all weights are equal, masses are the numbers of trips exactly."""
+    """The mass of one trip. If all weights are equal, volumes are exact numbers of trips."""
 
     @classmethod
     def of(cls, od: ODMatrix, rule: Rule) -> Masses:
-        """Return how the volumes of a matrix are counted under a rule."""
+        """Return how a rule counts the volumes of a matrix."""
         measure = volume_measure(rule)
         return cls(measure, float(od.mean_weight * od.flows.scale) if measure == "weight" else 1.0)
 
@@ -56,15 +55,15 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class DestinationLevel:
-    """The combinations of one level of the destination tree that are worth deciding about.
+    """The combinations of one destination level for which there is a choice.
 
-    Those below the rule whose parent is below it too are left out: all of that parent is suppressed anyway.
+    A combination below the rule whose parent is below it too has none: the whole parent is suppressed.
     """
 
     row: Ints
-    """Which combinations of the level these are."""
+    """The numbers of these combinations among all of the level."""
     parent: Codes
-    """Their parents, as places in the next level's arrays; empty at the root."""
+    """Their parents, as positions in the arrays of the next level; empty at the root."""
     good: Bools
     """Whether each meets the rule."""
     volume: Floats
@@ -72,23 +71,23 @@ class DestinationLevel:
     spread: Floats
     """The cost of publishing it: ``volume * (|o| + |node|)``."""
     lost: Floats
-    """The cost of suppressing it, in the unit of the budget; 0 where it meets the rule."""
+    """The cost of suppressing it, in the unit of the budget; 0 if it meets the rule."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Cuts that are cheapest at some multiplier."""
+    """The cheapest cuts at a multiplier."""
 
     delta: float
     """The multiplier: the price of one more unit of the budget."""
     spread: float
     lost: float
-    """``sum mass * (|o| + |d|)`` of what is published, and what is suppressed in the unit of the budget."""
+    """``sum mass * (|o| + |d|)`` over published classes, and the suppressed amount in the unit of the budget."""
     split: tuple[Bools, ...]
-    """For each level above the leaves and combination worth deciding about, whether the cut goes on below it."""
+    """For each level above the leaves and each `DestinationLevel.row`, whether the node is split."""
     gap: float = 0.0
-    """Relative duality gap, in [0, 1]: cuts of the same origins within the budget can have a ``spread`` smaller by this
-    share at most."""
+    """Relative duality gap, in [0, 1]: no cuts of the same origins within the budget have a ``spread`` smaller by more
+    than this share."""
 
     def priced(self, delta: float) -> float:
         """Return the cost of these cuts at a multiplier, ``spread + delta * lost``."""
@@ -100,7 +99,7 @@ class Forest:
     """The destination trees of all origin zones."""
 
     levels: tuple[DestinationLevel, ...]
-    """What is to be decided, from the leaves to the roots."""
+    """The combinations to decide, from the leaves to the roots."""
     parents: tuple[Codes, ...]
     """For each level below the roots and every combination, the row of its parent."""
     row_of_pair: Codes
@@ -108,7 +107,7 @@ class Forest:
 
     @classmethod
     def of(cls, od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, masses: Masses) -> Forest:
-        """Merge destinations level by level; rules are checked on exact unions of persons."""
+        """Merge destinations level by level; the rule is checked on exact unions of persons."""
         tree = od.destinations
         needed = od.flows.only(rule.required_measures | {masses.measure})
         flows, row_of_pair = needed.merge(origins.zone_of_leaf[needed.origin], needed.destination)
@@ -138,7 +137,7 @@ class Forest:
         return Choice(delta, float(spread.sum()), float(lost.sum()), tuple(split))
 
     def g(self, choice: Choice) -> float:
-        """Return the mean generalisation error of a choice; infinite where it publishes nothing."""
+        """Return the mean generalisation error of a choice; infinite if it publishes nothing."""
         volume = self.levels[0].volume
         for below, level, split in zip(self.levels, self.levels[1:], choice.split, strict=False):
             volume = np.where(split, _summed(below.parent, volume, len(level.row)), level.volume)
@@ -146,7 +145,7 @@ class Forest:
         return choice.spread / published if published > 0 else float("inf")
 
     def level_of_pairs(self, choice: Choice) -> npt.NDArray[np.int8]:
-        """Return for each OD pair the level of the destination node that it is published as part of."""
+        """Return for each OD pair the level of the destination node in which it is published."""
         top = len(self.levels) - 1
         level_of_row = np.full(len(self.levels[top].row), -1, dtype=np.int8)
         for level in range(top, -1, -1):
@@ -166,14 +165,14 @@ def _summed(group: Codes, values: Floats, groups: int) -> Floats:
 def _worth_deciding(
     tables: list[Flows], parents: list[Codes], sizes: list[Ints], rule: Rule, budget: Budget, masses: Masses
 ) -> tuple[DestinationLevel, ...]:
-    """Return the levels, without the combinations whose parent is below the rule."""
+    """Return the levels without the combinations whose parent is below the rule."""
     goods = [rule.satisfied(flows) for flows in tables]
     levels: list[DestinationLevel] = []
     place_above = np.empty(0, dtype=np.int32)
     for at in range(len(tables) - 1, -1, -1):
         flows, good = tables[at], goods[at]
         is_root = at == len(tables) - 1
-        # The parent itself may have been left out: of a share, a part can be good though the whole is not.
+        # The parent itself may be left out: a share is not monotone, so a part can be good though the whole is not.
         row = np.arange(len(flows)) if is_root else np.flatnonzero((goods[at + 1] & (place_above >= 0))[parents[at]])
         parent = place_above if is_root else place_above[parents[at][row]]
         volume = masses.of_flows(flows)[row] * good[row]
@@ -188,9 +187,9 @@ def _worth_deciding(
 def cheapest_within(forest: Forest, allowance: int) -> Choice:
     """Return cuts that suppress no more than the allowance, of least ``spread`` up to the duality gap.
 
-    ``lost`` shrinks as the multiplier grows. From 0, the multiplier is doubled until the allowance is kept; then
-    the cost lines of the best choice on either side are intersected, and the cheapest cuts there replace one of
-    them, until no cuts are cheaper there than both. The choice within the allowance is returned.
+    ``lost`` falls as the multiplier grows. From 0, the multiplier is doubled until the allowance is kept. Then the cost
+    lines of the best choices on both sides are intersected, and the cheapest cuts at the intersection replace one of
+    them, until neither line can be undercut. The choice within the allowance is returned.
     """
     low = forest.cheapest(0.0)
     if low.lost <= allowance:
@@ -210,7 +209,7 @@ def cheapest_within(forest: Forest, allowance: int) -> Choice:
 
 def _bracket(forest: Forest, low: Choice, allowance: int) -> tuple[Choice, Choice]:
     """Return choices on both sides of the allowance."""
-    # What publishing whole trees would cost for each unit that they save: about the right order of magnitude.
+    # The price of publishing whole trees for each unit that this saves: about the right order of magnitude.
     delta = max(float(forest.levels[-1].spread.sum()) / low.lost, 1.0)
     for _ in range(MAX_ITERATIONS):
         high = forest.cheapest(delta)

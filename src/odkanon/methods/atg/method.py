@@ -1,8 +1,8 @@
-"""ATG-Soft: origins are cut once, then the destinations of every origin zone separately, within a budget.
+"""ATG-Soft: the origins are cut once, then the destinations of every origin zone separately, within a budget.
 
-Releases are not homogeneous: two origin zones may divide the destinations differently, so published destination
-zones overlap. The choice of destinations is an integer programme; its budget constraint is priced with a
-multiplier ``delta``, after which every subtree can be decided by itself, bottom-up, for all origin zones at once.
+Two origin zones may divide the destinations differently, so published destination zones overlap. Choosing the
+destinations is an integer programme. A multiplier ``delta`` prices its budget constraint; every subtree can then be
+decided by itself, bottom-up, for all origin zones at once.
 
 References
 ----------
@@ -36,10 +36,10 @@ from odkanon.zoning.zones import zones_of_cut, zones_of_tree
 log = logging.getLogger(__name__)
 
 TARGET_FACTORS = tuple(2 ** (quarter / 4) for quarter in range(-2, 7))
-"""Target volumes that are tried when none is given, as multiples of ``sqrt(k * |D|)``: from 0.71 to 2.83."""
+"""Target volumes to try by default, as multiples of ``sqrt(k * |D|)``: from 0.71 to 2.83."""
 
 SPENT = (1.0, 0.5, 0.25, 0.1, 0.0)
-"""Parts of the budget that cuts may spend where constraints of the rule suppress more afterwards."""
+"""Parts of the budget to try under constraints, which may suppress more afterwards."""
 
 
 def atg_soft(
@@ -52,22 +52,22 @@ def atg_soft(
 ) -> Release:
     """Anonymise with ATG-Soft.
 
-    Origins are cut so that ``sum (target - |zone|)^2`` is least. For every origin zone ``o``, the destination tree
-    is then cut so that ``sum (|o| + |d|) |Eq| + delta * suppressed`` is least, with the multiplier ``delta`` at
-    which what is suppressed just fits the budget. ``|Eq|`` is counted in the rule's main measure (trips for a rule
-    on persons alone), what is suppressed in the unit of the budget.
+    Origins are cut to minimise ``sum (target - |zone|)^2``. For every origin zone ``o``, the destination tree is then
+    cut to minimise ``sum (|o| + |d|) |Eq| + delta * suppressed``, with the multiplier ``delta`` at which the suppressed
+    amount just fits the budget. ``|Eq|`` is counted in the rule's main measure (trips for a rule on persons alone),
+    the suppressed amount in the unit of the budget.
 
     * ``budget``: share that may be suppressed, in [0, 1).
     * ``budget_of``: share of OD pairs or of trips.
-    * ``target``: trips that an origin zone should have, in (0, inf); times the mean weight of a trip where the rule
-      counts weight. By default the best, by G, of a few around ``sqrt(k * |D|)``: an origin zone of so many trips that
-      falls into classes of k has about as many leaves as each of its destination zones.
+    * ``target``: trips that an origin zone should have, in (0, inf); multiplied by the mean weight if the rule counts
+      weight. By default the best, by G, of several around ``sqrt(k * |D|)``: with classes of k trips, an origin zone of
+      that volume has about as many leaves as each of its destination zones.
 
     Returns
     -------
     Release
-        Its parameters report ``target``, the multiplier ``delta``, the ``duality_gap`` (how much better, as a
-        share, the best destination cuts for the same origins could be at most) and ``origins_coarsened``.
+        Its parameters report ``target``, the multiplier ``delta``, the ``duality_gap`` (an upper bound of the relative
+        improvement that other destination cuts for the same origins could bring) and ``origins_coarsened``.
     """
     rule.check_available(od.measures)
     if target is not None:
@@ -118,9 +118,9 @@ class Solution:
 
 
 def solve(od: ODMatrix, rule: Rule, budget: Budget, target: float, allowance: int | None = None) -> Solution:
-    """Return the cuts for one target volume; some choice of origins must meet the rule.
+    """Return the cuts for one target volume; some cut of the origins must meet the rule.
 
-    ``allowance`` is what may be suppressed, where that is not all that the budget allows.
+    ``allowance`` is the mass that may be suppressed, by default that of the whole budget.
     """
     masses = Masses.of(od, rule)
     allowance = budget.allowance(od.flows) if allowance is None else allowance
@@ -152,7 +152,7 @@ def _release(od: ODMatrix, spec: ReleaseSpec, solution: Solution) -> Release:
 def even_cut(tree: Hierarchy, masses: tuple[Floats, ...], target: float) -> Cut:
     """Return the cut of least ``sum (target - mass)^2`` over zones of positive mass, by dynamic programming.
 
-    Bottom-up, a node is split iff the best its children can do is at most its own error; a tie splits.
+    A node is split iff its children's best sum is at most its own error; a tie splits.
     """
     best = _error(masses[0], target)
     split = []
@@ -174,17 +174,17 @@ def _error(mass: Floats, target: float) -> Floats:
 
 
 def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allowance: int) -> tuple[Cut, int]:
-    """Merge origin zones that fail the rule under every destination cut, until they fit the budget.
+    """Merge origin zones that fail the rule under every destination cut, until they fit the allowance.
 
-    An origin zone whose trips do not meet the rule even with all destinations in one zone is lost. While such
-    zones hold more than the allowance, each of them goes up to its parent, and its siblings with it.
+    Such a zone fails even with all destinations in one zone, so its trips are lost. While lost zones hold more than the
+    allowance, each is replaced by its parent, together with its siblings.
 
     Returns
     -------
     cut : Cut
         The same or coarser zones.
     rounds : int
-        How often zones were merged; 0 where nothing had to be.
+        The number of rounds in which zones were merged.
     """
     everywhere = np.zeros(len(od), dtype=np.int32)
     rounds = 0

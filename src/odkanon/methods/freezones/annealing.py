@@ -1,4 +1,4 @@
-"""Annealing of free zones: sweeps of block moves, while zones are split and merged to fit the budget."""
+"""Annealing of free zones: sweeps of block moves, with zones split and merged to fit the budget."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from odkanon.methods.freezones.class_matrix import Floats, Sheet, ZonePlan
 from odkanon.methods.freezones.moves import sweep
 
 _SWEEPS = 10
-"""Sweeps along one axis before the other one has its turn."""
+"""Sweeps along one axis before the next turn."""
 _FEWEST = 3
-"""Sweeps of a turn where there are very many flows."""
+"""Sweeps of a turn with very many flows."""
 _MANY = 100_000
-"""Flows between blocks beyond which there are fewer sweeps: a sheet then costs as much as some sweeps."""
+"""Flows between blocks beyond which there are fewer sweeps, because a sheet then costs as much as several sweeps."""
 _FREEZE = 0.6
 """Share of the run after which zones are no longer split or merged."""
 _QUENCH = 0.92
 """Share of the run after which only improvements are accepted."""
 _DEAR = 4.0
-"""Price of a suppressed unit while the number of zones is sought, as a multiple of G."""
+"""Price of a suppressed unit before the freeze, as a multiple of G."""
 _SEED = 2025
 
 
@@ -35,13 +35,13 @@ class Schedule:
     """The length and the scale of annealing."""
 
     iterations: int
-    """Turns of one axis each."""
+    """Turns, each along one axis."""
     deadline: float
     """The latest time to stop, by the monotonic clock."""
     k: float
-    """Mass of a class that just meets the rule; k times G is the scale of the changes that moves make."""
+    """Mass of a class that just meets the rule; k times G is the scale of changes by moves."""
     allowance: int
-    """The allowance: the largest mass that may be suppressed."""
+    """The largest mass that may be suppressed."""
     compactness: float = 1.0
     """Price of an edge between two zones, as a multiple of k times G."""
 
@@ -55,10 +55,10 @@ class Schedule:
 def anneal(plan: ZonePlan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float]:
     """Return the best zones found within the allowance, and their G.
 
-    For most of the run the price of a suppressed unit is a fixed multiple of G, and the number of zones follows the
-    budget: while too much is suppressed, the two neighbouring zones whose union costs least are merged; while there is
-    room, the zone that pays most for its size is split. Then the number of zones is kept, and the price follows the
-    budget, until the temperature reaches zero.
+    Until the freeze, the price of a suppressed unit is a fixed multiple of G, and the number of zones follows the
+    budget: the two neighbouring zones with the cheapest union are merged while too much is suppressed, and the zone
+    that contributes most to G by its size is split while there is room. Afterwards the number of zones is fixed and the
+    price follows the budget, until the temperature reaches zero.
     """
     random = np.random.default_rng(_SEED)
     start = time.monotonic()
@@ -86,7 +86,7 @@ def anneal(plan: ZonePlan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float
                 if not sweep(sheets, multiplier, heat, schedule.compactness * schedule.k * g, random) and heat == 0:
                     break
                 if plan.symmetric:
-                    # What moved on one axis moved on the other, too, and the sheets see their partner standing still.
+                    # A move on one axis also happens on the other, but sheets hold their partner's zones fixed.
                     plan = plan.moved(axis, sheets[0].zone)
                     sheets = plan.sheets(axis)
             if progress < _FREEZE:
@@ -96,7 +96,7 @@ def anneal(plan: ZonePlan, schedule: Schedule) -> tuple[tuple[Ints, Ints], float
 
 
 def _resize(sheets: Sequence[Sheet], excess: float, multiplier: float) -> None:
-    """Merge zones while too much is suppressed, split zones while there is room, both by the first sheet."""
+    """Merge zones while too much is suppressed; split them while there is room."""
     if excess > 0 and len(sheets[0].size) > 1:
         _merge(sheets, multiplier)
     elif excess < -0.03:
@@ -104,7 +104,7 @@ def _resize(sheets: Sequence[Sheet], excess: float, multiplier: float) -> None:
 
 
 def _merge(sheets: Sequence[Sheet], multiplier: float) -> None:
-    """Merge the two neighbouring zones whose union costs least more than they do."""
+    """Merge the two neighbouring zones whose union adds least to the cost."""
     sheet = sheets[0]
     source, target = (sheet.zone[side] for side in sheet.blocks.edges)
     keys = np.unique((source * len(sheet.size) + target)[source < target])
@@ -116,7 +116,7 @@ def _merge(sheets: Sequence[Sheet], multiplier: float) -> None:
 
 
 def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> Floats:
-    """Return the extra cost of the unions of pairs of rows."""
+    """Return the additional cost of the unions of pairs of rows."""
     price, size = sheet.counting.price, sheet.size
     separate = price(sheet.matrix, size[:, None] + sheet.width, multiplier).sum(axis=1)
     union = sheet.matrix[:, first] + sheet.matrix[:, second]
@@ -125,7 +125,7 @@ def _union_costs(sheet: Sheet, first: Ints, second: Ints, multiplier: float) -> 
 
 
 def _split(sheets: Sequence[Sheet]) -> None:
-    """Split the zone that adds most to G by its size, into two connected halves of about as many leaves."""
+    """Split the zone that contributes most to G by its size into two connected halves of similar size."""
     sheet = sheets[0]
     worth = np.sum([each.published * each.size for each in sheets], axis=0)
     for zone in np.argsort(-worth, kind="stable").tolist():
@@ -136,7 +136,7 @@ def _split(sheets: Sequence[Sheet]) -> None:
 
 
 def _half(sheet: Sheet, members: list[int]) -> list[int]:
-    """Grow two regions from opposite ends of a zone, the smaller one next; return the second."""
+    """Grow two regions from opposite ends of a zone, the smaller one first; return the second."""
     inside = set(members)
     ends = [_farthest(sheet, members[0], inside)]
     ends.append(_farthest(sheet, ends[0], inside))
@@ -154,7 +154,7 @@ def _half(sheet: Sheet, members: list[int]) -> list[int]:
 
 
 def _farthest(sheet: Sheet, start: int, inside: set[int]) -> int:
-    """Return the block of a zone that the most steps lead to."""
+    """Return the block of a zone with the longest shortest path from the start."""
     seen, queue, last = {start}, deque([start]), start
     while queue:
         last = queue.popleft()

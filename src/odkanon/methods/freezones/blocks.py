@@ -1,4 +1,4 @@
-"""The building blocks of free zones: cells of mixed levels that move as a whole, and their neighbours."""
+"""The building blocks of free zones: cells of mixed levels that move as units, and their neighbours."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from odkanon.zoning.polygon_neighbours import Edges, both_ways, distinct_edges, 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Disjoint cells of mixed levels that hold every leaf of an axis, with empty cells between them.
+    """Disjoint cells of mixed levels that contain every leaf of an axis, with empty cells between them.
 
-    A block is the largest cell over a leaf that is neither too heavy nor too large. The parent of a block is filled
-    up with its empty children, which belong to zones like all others: zones then have no holes, and the cells of a
-    zone do not disclose which small cells were observed. Nor does their extent disclose a few trips: the parent of
-    every block has enough.
+    A block is the largest cell over a leaf that is neither too heavy nor too large. Empty siblings of blocks are blocks
+    too, so that zones have no holes and their cells do not disclose which small cells were observed. The parent of
+    every block meets the thresholds, so that the extent of zones does not disclose a few trips.
     """
 
     cells: Cells
     """The cells, observed ones first."""
     leaves: Ints
-    """Observed leaves in each; 0 for empty ones."""
+    """The number of observed leaves in each; 0 for empty ones."""
     block_of_leaf: Codes
     """For each leaf, its block."""
     edges: Edges
     """Neighbours, in both directions, sorted by the first, of shape (2, n)."""
     around: int = 0
-    """How many blocks of a zone to look at, beyond the neighbours of a block, to see whether it hangs together without
-    that block; none where neighbours of a block border on each other."""
+    """The number of blocks to visit, beyond the neighbours of a block, to see whether its zone is connected without it;
+    0 if consecutive neighbours of a block always touch, as those of hexagons do."""
 
     def __len__(self) -> int:
         return len(self.cells)
 
     @cached_property
     def degree(self) -> Ints:
-        """For each block, how many neighbours it has."""
+        """For each block, its number of neighbours."""
         return np.bincount(self.edges[0], minlength=len(self))
 
     @cached_property
@@ -54,16 +53,16 @@ class Blocks:
 
     @cached_property
     def first_edge(self) -> Ints:
-        """For each block the position of its first edge; at the end, the number of edges."""
+        """For each block the position of its first edge, and finally the number of edges."""
         return np.concatenate([[0], np.cumsum(self.degree)])
 
     @cached_property
     def rings(self) -> tuple[Ints, Edges]:
-        """Pairs of neighbours of a block that border on each other: for each block its first pair, and all pairs."""
+        """Touching pairs among the neighbours of each block: the position of its first pair, and all pairs."""
         source, target = self.edges
         once = source < target
         ends = np.stack([source[once], target[once]])
-        # Every third block next to both ends of an edge is among the neighbours of the end that has fewer of them.
+        # A common neighbour of both ends of an edge is among the neighbours of the end that has fewer.
         few = np.where(self.degree[ends[0]] <= self.degree[ends[1]], ends[0], ends[1])
         third = target[spans(self.first_edge[few], self.first_edge[few + 1])]
         edge = np.repeat(np.arange(len(few)), self.degree[few])
@@ -76,25 +75,18 @@ class Blocks:
 
     @cached_property
     def neighbour_sets(self) -> list[set[int]]:
-        """The same as sets."""
+        """For each block, the set of its neighbours."""
         return [set(part) for part in self.neighbours]
 
 
 def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], enough: Sequence[Bools], finest: Cut, target: int) -> Blocks:
     """Return the blocks of an axis.
 
-    Parameters
-    ----------
-    tree : Hierarchy
-        An H3 hierarchy.
-    masses : tuple of array of int
-        Mass of every node, by level.
-    enough : sequence of array of bool
-        Whether every node has enough trips to be published, by level.
-    finest : Cut
-        A cut whose zones are unions of blocks, but where the parent of a zone has too few trips.
-    target : int
-        About how many blocks to make.
+    * ``tree``: an H3 hierarchy.
+    * ``masses``: the mass of every node, by level.
+    * ``enough``: whether every node meets the thresholds, by level.
+    * ``finest``: a cut whose zones are unions of blocks, unless the parent of a zone is below the thresholds.
+    * ``target``: the approximate number of blocks.
     """
     level = finest.level[finest.zone_of_leaf].copy()
     for at in range(tree.top, 0, -1):
@@ -103,7 +95,7 @@ def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], enough: Sequence[Bools]
         if tree.level_resolution(at) is None:
             large[:] = True
         level[large[codes] & (level >= at)] = at - 1
-    # What has enough goes on having it further up, so this is how many levels there are below the first that has.
+        # Thresholds are monotone, so this is the number of levels below the first at which they are met.
     short = sum((~good[codes] for good, codes in zip(enough, tree.codes, strict=True)), np.zeros(len(level), np.int8))
     cut = cut_at(tree, np.maximum(level, short - 1).astype(np.int8))
     cells = np.empty(len(cut), dtype=np.uint64)
@@ -118,7 +110,7 @@ def blocks_of(tree: Hierarchy, masses: tuple[Ints, ...], enough: Sequence[Bools]
 
 
 def _empty_siblings(cells: Cells, tree: Hierarchy) -> Cells:
-    """Return the children that no leaf lies in, of all parents of the given cells."""
+    """Return the children of all parents of the given cells in which no leaf lies."""
     found = [np.empty(0, dtype=np.uint64)]
     resolutions = cell_to_resolution(cells)
     for resolution in np.unique(resolutions[resolutions > 0]).tolist():
@@ -145,7 +137,7 @@ def _touching(cells: Cells) -> Edges:
     around = np.asarray(disks.values)
     resolutions = cell_to_resolution(cells)
     found = []
-    # The finer one of two neighbours has a ring cell inside the coarser one.
+    # Of two neighbours, the finer one has a ring cell inside the coarser one.
     for resolution in np.unique(resolutions).tolist():
         finer = resolutions[source] >= resolution
         here = np.flatnonzero(resolutions == resolution)
@@ -158,10 +150,10 @@ def _touching(cells: Cells) -> Edges:
 
 
 def _connected(cells: Cells, edges: Edges) -> Edges:
-    """Add links across empty land, until all cells hang together.
+    """Add links across empty land until all cells are connected.
 
-    Cells in different islands count as neighbours if their ancestors at the finest level that bridges the gap are
-    the same cell, or share an edge; one link for each such pair of ancestors.
+    Cells in different islands are neighbours if their ancestors, at the finest level that bridges the gap, are equal or
+    share an edge; each such pair of ancestors gets one link.
     """
     island = islands(len(cells), edges)
     resolution = int(cell_to_resolution(cells).max(initial=0))
@@ -175,6 +167,6 @@ def _connected(cells: Cells, edges: Edges) -> Edges:
         links = links[:, island[links[0]] != island[links[1]]]
         edges = distinct_edges(np.concatenate([edges, links], axis=1))
         island = islands(len(cells), edges)
-    # Beyond resolution 0 there are only oceans; one link each keeps the world in one piece.
+    # At resolution 0 only oceans separate islands; one link for each connects the world.
     roots = np.unique(island)
     return distinct_edges(np.concatenate([edges, np.stack([roots[:-1], roots[1:]])], axis=1))

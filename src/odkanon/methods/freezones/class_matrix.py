@@ -1,4 +1,4 @@
-"""The class matrix of a zoning seen from one axis, with the contribution of each block of that axis."""
+"""The class matrix of a zoning as seen from one axis, with the contribution of each block of that axis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from odkanon.model.measures import DISTINCT, exact_masses
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Flows between blocks in the order of the blocks of one axis."""
+    """Flows between blocks, sorted by the blocks of one axis."""
 
     flow: Ints
     """The number of the flow."""
@@ -39,9 +39,9 @@ class Line:
 class ZonePlan:
     """The flows between the blocks of both axes, and a zone for each block.
 
-    Contributors do not add up, so each counts as a share in each flow: 1 / (number of flows of the class that contain
-    it). Sums over present classes are then exact, and sums after a few moves nearly so; shares are computed again for
-    every sheet.
+    Contributors do not add up, so each counts in each flow as a share: 1 / (number of flows of the class that contain
+    it). Sums over the current classes are then exact, and sums after a few moves nearly so. Every sheet computes the
+    shares anew.
     """
 
     counting: Counting
@@ -50,7 +50,7 @@ class ZonePlan:
     lines: tuple[Line, Line]
     zones: tuple[Ints, Ints]
     symmetric: bool = False
-    """Whether both axes have the same blocks, and the same zones whatever moves."""
+    """Whether both axes have the same blocks and always the same zones."""
 
     @classmethod
     def of(cls, problem: Problem, blocks: tuple[Blocks, Blocks], zones: tuple[Ints, Ints]) -> ZonePlan:
@@ -66,19 +66,22 @@ class ZonePlan:
         return replace(self, zones=zones)
 
     def moved(self, axis: int, zone: Ints) -> ZonePlan:
-        """Return the plan after the blocks of one axis have moved; of both, where they have the same zones."""
+        """Return the plan after moves of blocks of one axis, or of both if they have the same zones."""
         if self.symmetric:
             return self.with_zones((zone, zone))
         return self.with_zones((zone, self.zones[1]) if axis == 0 else (self.zones[0], zone))
 
     def sheets(self, axis: int) -> tuple[Sheet, ...]:
-        """Return the class matrix as seen from an axis, and from the other one where both move together."""
+        """Return the class matrix as seen from an axis, and also from the other one if both have the same zones."""
         return (self.sheet(axis), self.sheet(1 - axis)) if self.symmetric else (self.sheet(axis),)
 
     def sheet(self, axis: int) -> Sheet:
-        """Return the class matrix as seen from an axis; its own zones are renumbered without gaps."""
+        """Return the class matrix as seen from an axis, with its zones renumbered without gaps."""
         line = self.lines[axis]
-        zone, partner = (_renumbered(self.zones[at]) for at in (axis, 1 - axis))
+        zone, partner = (
+            number_groups(zones, int(zones.max()) + 1)[1].astype(np.int64)
+            for zones in (self.zones[axis], self.zones[1 - axis])
+        )
         width = int(partner.max()) + 1
         order, keys = sort_keys(line.own * width + partner[line.other], len(self.blocks[axis]) * width)
         opens = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
@@ -93,7 +96,7 @@ class ZonePlan:
         return Sheet.of(self.counting, self.blocks[axis], zone, sizes, first, column, counts)
 
     def _shares(self, measure: str, line: Line, zone: Ints, partner: Ints) -> Floats:
-        """Return the share that each flow of a line has in the contributors of its class."""
+        """Return the share of each flow of a line in the contributors of its class."""
         contributions = self.flows.contributions[measure]
         class_of_flow = np.empty(len(self.flows), dtype=np.int64)
         class_of_flow[line.flow] = zone[line.own] * (int(partner.max()) + 1) + partner[line.other]
@@ -103,34 +106,28 @@ class ZonePlan:
         return np.bincount(contributions.flow, share, len(self.flows)).astype(np.float64)[line.flow]
 
 
-def _renumbered(zones: Ints) -> Ints:
-    """Return the same zones, numbered without gaps."""
-    return number_groups(zones, int(zones.max()) + 1)[1].astype(np.int64)
-
-
 @dataclass(eq=False)
 class Known:
-    """Cached prices of the moves of a sheet, kept from one sweep to the next; NaN where unknown."""
+    """Cached prices of the moves of a sheet, kept between sweeps; NaN if unknown."""
 
     multiplier: float
-    """The price of a suppressed unit that it holds for."""
+    """The price of a suppressed unit for which they are valid."""
     leave: Floats
     """For each block, the change when it leaves its row."""
     keys: Ints
     enter: Floats
-    """Blocks and rows as one number, rising, and what changes when the block enters the row."""
+    """Keys of blocks and rows, ascending, and the change when the block enters the row."""
     changed: Bools
     """Rows that blocks have left or entered since."""
 
     @classmethod
     def nothing(cls, sheet: Sheet, multiplier: float) -> Known:
-        """Return an empty cache for the moves of a sheet."""
-        none = np.empty(0)
-        rows = np.zeros(len(sheet.size), dtype=bool)
+        """Return an empty cache."""
+        none, rows = np.empty(0), np.zeros(len(sheet.size), dtype=bool)
         return cls(multiplier, np.full(len(sheet.zone), np.nan), none.astype(np.int64), none, rows)
 
     def refresh(self, keys: Ints, zone: Ints) -> None:
-        """Drop the entries of changed rows, and select other blocks and rows."""
+        """Drop the entries of changed rows, and keep those of the given keys."""
         self.leave[self.changed[zone]] = np.nan
         stays = np.flatnonzero(~np.isnan(self.enter))
         stays = stays[~self.changed[self.keys[stays] % len(self.changed)]]
@@ -145,34 +142,24 @@ class Known:
 
 @dataclass(eq=False)
 class Sheet:
-    """A class matrix whose rows are zones that blocks move between; the partner's zones stand still.
-
-    Attributes
-    ----------
-    zone : array of int
-        For each block, its row.
-    first, column, counts : arrays
-        What each block adds: entries ``first[b]`` to ``first[b + 1]`` with their column and counts.
-    matrix : array, shape (counts, rows, columns)
-        The counts of the classes.
-    size, width : array of float
-        Leaves of the rows and of the columns.
-    published : array of float
-        The mass that each row publishes.
-    known : Known or None
-        What is remembered of its moves.
-    """
+    """A class matrix whose rows are zones between which blocks move; the partner's zones are fixed."""
 
     counting: Counting
     blocks: Blocks
     zone: Ints
+    """For each block, its row."""
     width: Floats
+    """The leaves of each column."""
     first: Ints
     column: Ints
     counts: Floats
+    """The entries ``first[b]`` to ``first[b + 1]`` that block b adds: their columns and counts."""
     matrix: Floats
+    """The counts of the classes, of shape (counts, rows, columns)."""
     size: Floats
+    """The leaves of each row."""
     published: Floats
+    """The published mass of each row."""
     known: Known | None = None
 
     @classmethod
@@ -190,18 +177,18 @@ class Sheet:
 
     @property
     def flat(self) -> Floats:
-        """The matrix with its rows one after another; the same numbers, not a copy."""
+        """A view of the matrix with all classes on one axis."""
         return self.matrix.reshape(len(self.matrix), -1)
 
     def totals(self) -> tuple[float, float, float]:
-        """Return G's sum, the mass published, and the budget spent."""
+        """Return the sum of G, the published mass, and the spent budget."""
         mass, cost = self.counting.published(self.matrix), self.matrix[self.counting.cost]
         spent = np.where(self.counting.met(self.matrix), 0.0, cost).sum()
         price = (self.published * self.size).sum() + (mass.sum(axis=0) * self.width).sum()
         return float(price), float(self.published.sum()), float(spent)
 
     def entries(self, blocks: Ints) -> tuple[Ints, Ints]:
-        """Return the entries of some blocks one after another, and how many each block has."""
+        """Return the entries of some blocks in turn, and the number of entries of each block."""
         first, end = self.first[blocks], self.first[blocks + 1]
         return spans(first, end), end - first
 
@@ -209,19 +196,19 @@ class Sheet:
 Floats = npt.NDArray[np.float64]
 
 _ALMOST = 1e-6
-"""The shares of a contributor add up to 1, up to rounding."""
+"""A tolerance: the shares of a contributor add up to 1 up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """The counts of a class: which must reach a threshold, and which one the budget is spent in."""
+    """The counts of a class: those with a threshold, and the one that the budget is spent in."""
 
     names: tuple[str, ...]
     thresholds: tuple[tuple[int, float], ...]
-    """Number of a count, and its threshold."""
+    """Numbers of counts, and their thresholds."""
     mass: int
     cost: int
-    """Number of the count that G weighs by, and of the one that the budget is spent in."""
+    """Numbers of the count in which G weighs classes, and of that in which the budget is spent."""
 
     @classmethod
     def of(cls, problem: Problem) -> Counting:
@@ -233,7 +220,7 @@ class Counting:
         return cls(names, thresholds, names.index(problem.measure), names.index(cost))
 
     def met(self, counts: Floats) -> Bools:
-        """Return which classes meet the rule; the first dimension numbers the counts."""
+        """Return which classes meet the rule; the first dimension of ``counts`` is that of the names."""
         good: Bools = counts[self.thresholds[0][0]] >= self.thresholds[0][1]
         for which, least in self.thresholds[1:]:
             good = good & (counts[which] >= least)
@@ -244,22 +231,19 @@ class Counting:
         return np.where(self.met(counts), counts[self.mass], 0.0)
 
     def price(self, counts: Floats, size: Floats, multiplier: float) -> Floats:
-        """Return ``mass * (|o| + |d|)`` where the rule is met and ``multiplier * cost`` where it is not."""
-        price: Floats = multiplier * counts[self.cost] + self.change(np.zeros_like(counts), counts, size, multiplier)
-        return price
+        """Return ``mass * (|o| + |d|)`` of classes that meet the rule, and ``multiplier * cost`` of others."""
+        change = self.change(np.zeros_like(counts), counts, size, multiplier)
+        return np.asarray(multiplier * counts[self.cost] + change)
 
     def change(self, old: Floats, new: Floats, size: Floats, multiplier: float) -> Floats:
-        """Return how the price of classes changes that keep their size, but for ``multiplier`` times what they cost.
+        """Return the change in price of classes of constant size, without the term ``multiplier * cost``.
 
-        What one row loses of that another gains, so moves need not count it.
+        A move takes that term from one row and adds it to another, so that it cancels out.
         """
-        change: Floats
         if self.mass == self.cost:
-            change = (self.published(new) - self.published(old)) * (size - multiplier)
-            return change
+            return np.asarray((self.published(new) - self.published(old)) * (size - multiplier))
         before, after = (
             np.where(self.met(counts), counts[self.mass] * size - multiplier * counts[self.cost], 0.0)
             for counts in (old, new)
         )
-        change = after - before
-        return change
+        return after - before

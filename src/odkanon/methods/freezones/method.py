@@ -1,13 +1,13 @@
 """freezones: zones that are connected unions of neighbouring cells or polygons, the same for all partners.
 
-Seven-fold steps are what limits cuts of an H3 hierarchy: a zone is too small for its flows to reach the threshold, or
-seven times larger. Here zones grow and shrink cell by cell. The search starts from the best pair of cuts, takes
-both sets of zones apart into blocks (cells of mixed levels, some hundreds of them), and anneals: blocks move across
-borders, zones are split and merged, all to make ``G_total + price * suppressed`` small; see `annealing`.
+The seven-fold steps of an H3 hierarchy limit its cuts: a zone is too small for its flows to reach the threshold, or
+seven times larger. Free zones grow and shrink cell by cell. The search takes the zones of the best pair of cuts apart
+into blocks (cells of mixed levels, some hundreds of them) and anneals: blocks move across borders, zones are split and
+merged, all to make ``G_total + price * suppressed`` small; see `annealing`.
 
-Two blocks are neighbours if their cells share an edge. Where empty land separates parts of an axis, they are
-neighbours if their ancestors, at the finest level that bridges the gap, are the same or share an edge. A zone
-is connected in that sense. Of the polygons of a lookup table, each is a block; see `polygons`.
+Two blocks are neighbours if their cells share an edge. Across empty land, they are neighbours if their ancestors, at
+the finest level that bridges the gap, are equal or share an edge. Zones are connected in that sense. With a lookup
+table, each polygon is a block; see `polygon_blocks`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from odkanon.zoning.polygon_neighbours import islands
 from odkanon.zoning.zones import Zones
 
 _BLOCKS_PER_ZONE = 5
-"""No block has more than this fraction of the mean zone's leaves, or of its mass, unless it is a leaf."""
+"""A block that is not a leaf has at most this fraction of the mean zone's leaves and mass."""
 _POLYGONS_PER_ZONE = 8
-"""Polygons in a zone for which the price of an edge is meant; where there are more, there are more edges."""
+"""Polygons per zone for which the price of an edge is calibrated; zones of more polygons have more edges."""
 _TREE_ITERATIONS = 6
-"""Restarts for the cuts to start from; annealing forgets most of them."""
+"""Restarts of the search for the initial cuts; annealing forgets most of their detail."""
 
 
 def freezones(
@@ -71,18 +71,18 @@ def freezones(
     budget : float
         Share that may be suppressed, in [0, 1).
     budget_of : {"trips", "rows"}
-        Share of what.
+        What the budget is a share of.
     measure : {"trips", "weight"}
-        What G, which is minimised, counts.
+        What G, the objective, counts.
     compactness : float
-        Preference for round zones over winding ones, in [0, inf). 0.05 makes G some 8 % smaller on surveys,
-        with zones that wind around each other; 2 makes it 4 to 8 % larger.
+        Preference for compact zones, in [0, inf). 0.05 makes G some 8 % smaller on surveys, with zones that wind
+        around each other; 2 makes it 4 to 8 % larger.
     iterations : int
         Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
     time_limit : float, optional
-        Seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
+        Seconds after which the best result so far is returned, in (0, inf); at least ODkAnon's answer.
     symmetric : bool
-        Whether both ends have one zoning.
+        Whether both ends share one zoning.
     """
     check_effort(iterations, time_limit)
     check_not_negative("compactness", compactness, whole=False)
@@ -119,14 +119,14 @@ def freezones(
             origin_zone=origin_zone[problem.od.flows.origin],
             destination_zone=destination_zone[problem.od.flows.destination],
         )
-        # Annealing knows of thresholds alone; where it leaves too much of what else is asked, the cuts may do.
+        # Annealing considers thresholds only. If constraints suppress too much of its result, the cuts may still do.
         if release.refusal is None or rule.thresholds_only:
             return release
     return _as_free(release_of_first((cuts,), problem, joint, od, spec))
 
 
 def _as_free(release: Release) -> Release:
-    """Return a release of cuts in the form of free zones: which of the two it is would disclose more than its rows."""
+    """Return a release of cuts in the form of free zones: the form would disclose which search succeeded."""
     origins, destinations = (
         zones if zones.resolution is None else replace(zones, cells=tuple((name,) for name in zones.ids.tolist()))
         for zones in (release.origins, release.destinations)
@@ -142,7 +142,7 @@ def best_plan(
     compactness: float,
     polygons: Polygons | None = None,
 ) -> ZonePlan | None:
-    """Return the best zoning found; None if that is the pair of cuts itself."""
+    """Return the best zoning found; None if the cuts themselves are at least as good."""
     g = _g(problem, cuts)
     if iterations == 0 or g <= 2:
         return None
@@ -168,7 +168,7 @@ def _g(problem: Problem, cuts: Cuts) -> float:
 
 
 def _start_by_place(problem: Problem, polygons: Polygons, g: float, deadline: float) -> tuple[Codes, Codes] | None:
-    """Return the zone of each leaf in the best cuts of a tree by place; None where they are no better than ``g``."""
+    """Return the zone of each leaf in the best cuts of a spatial tree; None if they are no better than ``g``."""
     trees = polygons.nearby(problem.od.origins), polygons.nearby(problem.od.destinations)
     counts = problem.counts
     if counts is not None:
@@ -184,7 +184,7 @@ def _start_by_place(problem: Problem, polygons: Polygons, g: float, deadline: fl
 
 
 def _blocks(problem: Problem, cuts: Cuts, polygons: Polygons | None) -> tuple[Blocks, Blocks]:
-    """Return the blocks of both axes; the same ones, each with the leaves of its axis, where one zoning is wanted."""
+    """Return the blocks of both axes; for one zoning the same ones, each with the leaves of its axis."""
     od, measure = problem.od, problem.measure
     if polygons is not None and problem.counts is None:
         return polygons.blocks(od.origins), polygons.blocks(od.destinations)
@@ -213,7 +213,7 @@ def enough_at(od: ODMatrix, axis: Axis, rule: Rule) -> list[Bools]:
     tree, flows = od.tree(axis), od.flows.only(rule.required_measures)
     node, found = (flows.origin if axis == "origin" else flows.destination), []
     for level, ids in enumerate(tree.ids):
-        # Flows stand for the nodes of the level below, each at its first leaf.
+        # Flows are at nodes of the level below, each given by its first leaf.
         at = tree.codes[level][node if level == 0 else tree.starts[level - 1][flows.origin]]
         flows = flows.merge(at, np.zeros(len(at), dtype=np.int32))[0]
         found.append(np.zeros(len(ids), dtype=bool))
@@ -224,8 +224,8 @@ def enough_at(od: ODMatrix, axis: Axis, rule: Rule) -> list[Bools]:
 def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
     """Return the zones of a cut for each block, each zone connected.
 
-    Empty blocks join a neighbour's zone, from the borders inwards. A zone whose blocks lie apart, with nothing but
-    empty land or other zones between them, becomes several.
+    Empty blocks join a neighbouring zone, from the borders inwards. A zone whose blocks are separated by other zones or
+    empty land is divided.
     """
     zone = np.full(len(blocks), -1, dtype=np.int64)
     zone[blocks.block_of_leaf] = zone_of_leaf
@@ -238,9 +238,9 @@ def start_zones(blocks: Blocks, zone_of_leaf: Codes) -> Ints:
 
 
 def zones_of_plan(plan: ZonePlan, axis: int) -> tuple[Zones, Codes]:
-    """Return the zones of one axis for publishing, and for each leaf the number of its zone.
+    """Return the zones of one axis for publication, and for each leaf the number of its zone.
 
-    A zone is called by the smallest of its cells, plus how many more there are.
+    A zone is named after the smallest of its cells and the number of its other cells.
     """
     blocks = plan.blocks[axis]
     zone = np.unique(plan.zones[axis], return_inverse=True)[1]
@@ -258,7 +258,7 @@ def zones_of_plan(plan: ZonePlan, axis: int) -> tuple[Zones, Codes]:
 
 
 def compact(cells: Cells, owner: Ints) -> tuple[Cells, Ints]:
-    """Replace the children of a cell by the cell, wherever all of them have the same owner."""
+    """Replace the children of a cell by the cell if all of them have the same owner."""
     resolution = int(cell_to_resolution(cells).max(initial=0))
     while resolution > 0:
         here = cell_to_resolution(cells) == resolution

@@ -12,21 +12,21 @@ from odkanon.core.arrays import Bools, Ints, spans
 from odkanon.methods.freezones.class_matrix import Floats, Known, Sheet
 
 _TRIES = 2
-"""Moves for each zone that are priced at first; most zones have then moved, and few other moves are left to price."""
+"""Moves per zone to price at first; most zones have moved after them, which rules out most other moves."""
 _ENOUGH = 1500
-"""Moves that are priced in one sweep at most, unless it is a last one, or there are that many zones."""
+"""The most moves to price in a sweep, unless it is a last one or there are more zones."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMoves:
-    """Every move of a block to another zone that it borders on."""
+    """Moves of blocks to other zones that they border on."""
 
     block: Ints
     zone: Ints
     """The number of the block, and the zone that it moves to."""
     edges: Ints
     inside: Ints
-    """Number of edges that the block shares with that zone, and with its own."""
+    """Number of edges of the block to that zone, and to its own."""
 
     def take(self, which: Ints) -> BlockMoves:
         """Return some of the moves."""
@@ -46,11 +46,11 @@ def candidates(sheet: Sheet) -> BlockMoves:
 
 
 def changes(sheet: Sheet, moves: BlockMoves, which: Ints, multiplier: float) -> Floats:
-    """Return the change of ``G_total + multiplier * suppressed`` by each of some moves, all else unchanged.
+    """Return the change of ``G_total + multiplier * suppressed`` by each of some moves made by itself.
 
-    A move touches few classes: those that the block itself takes part in. All others of the two rows only change in
-    size, by the same number of leaves, which is a product with the mass that the row publishes. What a block changes
-    by leaving or entering a row stays the same until something else enters or leaves that row, and is remembered.
+    A move changes the mass of few classes: those with flows of the block. All other classes of the two rows only change
+    in size, by the same number of leaves, which is a product with the published mass of the row. The change by a block
+    that leaves or enters a row is cached until the row changes.
     """
     known = sheet.known
     assert known is not None
@@ -63,7 +63,7 @@ def changes(sheet: Sheet, moves: BlockMoves, which: Ints, multiplier: float) -> 
 
 
 def remember(sheet: Sheet, moves: BlockMoves, multiplier: float) -> None:
-    """Keep the valid prices of the moves of a sheet, and make room for new ones."""
+    """Keep the valid cached prices of the moves of a sheet, and make room for new ones."""
     if sheet.known is None or sheet.known.multiplier != multiplier:
         sheet.known = Known.nothing(sheet, multiplier)
     sheet.known.refresh(moves.block * len(sheet.size) + moves.zone, sheet.zone)
@@ -84,15 +84,15 @@ def _row_changes(sheet: Sheet, block: Ints, row: Ints, sign: float, multiplier: 
 def sweep(
     sheets: Sequence[Sheet], multiplier: float, temperature: float, stiffness: float, random: np.random.Generator
 ) -> int:
-    """Try the moves of one axis in random order and make those that are accepted; return how many were made.
+    """Try the moves of one axis in random order, make those that are accepted, and return their number.
 
-    A move is accepted as in simulated annealing, if its change is below ``temperature`` times an exponential random
-    number. No zone takes part in two moves of a sweep, so that the changes of all moves are exact, and a move is not
-    even priced once one of its zones has moved, or where the zone left behind would fall apart. At no temperature the
-    best moves come first. ``stiffness`` is the price of a border edge: it decides where nothing else does, and keeps
-    zones compact.
-    With a sheet for each axis, which then have the same zones, a move is made on both, and its change is the sum of
-    what it changes on each: exact but for the flows between the two zones that it touches.
+    As in simulated annealing, a move is accepted if its change is below ``temperature`` times an exponential random
+    number. Each zone takes part in one move of a sweep at most, so that all changes are exact. A move is not priced if
+    one of its zones has moved or its old zone would fall apart. At temperature 0 the best moves come first.
+    ``stiffness`` is the price of a border edge: it breaks ties and keeps zones compact.
+
+    If both axes have the same zones, there is a sheet for each. A move is then made on both, and its change is the sum
+    of both, which is exact but for the flows between its two zones.
     """
     sheet = sheets[0]
     moves = candidates(sheet)
@@ -100,11 +100,11 @@ def sweep(
         remember(each, moves, multiplier)
     home, busy = sheet.zone[moves.block], np.zeros(len(sheet.size), dtype=bool)
     hot = temperature > 0
-    residual = random.permutation(len(home)) if hot else np.arange(len(home))
-    some, made = _TRIES * len(busy) if hot else len(residual), []
+    remaining = random.permutation(len(home)) if hot else np.arange(len(home))
+    some, made = _TRIES * len(busy) if hot else len(remaining), []
     left = max(_ENOUGH, some)
-    while len(residual) and left > 0:
-        part, residual = residual[: min(some, left)], residual[some:]
+    while len(remaining) and left > 0:
+        part, remaining = remaining[: min(some, left)], remaining[some:]
         left -= len(part)
         part = part[may_leave(sheet, moves.take(part))]
         change = np.sum([changes(each, moves, part, multiplier) for each in sheets], axis=0)
@@ -112,7 +112,7 @@ def sweep(
         good = np.flatnonzero(change < temperature * random.standard_exponential(len(part)) - 1e-9)
         good = good if hot else good[np.argsort(change[good], kind="stable")]
         made += _compatible(sheet, moves, part[good], busy)
-        residual = residual[~(busy[home[residual]] | busy[moves.zone[residual]])]
+        remaining = remaining[~(busy[home[remaining]] | busy[moves.zone[remaining]])]
         some *= 2
     for each in sheets:
         _make(each, moves.block[made], moves.zone[made])
@@ -120,9 +120,9 @@ def sweep(
 
 
 def may_leave(sheet: Sheet, moves: BlockMoves) -> Bools:
-    """Return where the neighbours of a block may stay connected in its zone without it; `can_leave` decides.
+    """Return whether the neighbours of a block might stay connected in its zone without it; `can_leave` decides.
 
-    A connected graph has one link fewer than members without cycles, and more with them.
+    A connected graph without cycles has one link fewer than members; with cycles it has more.
     """
     stays: Bools = moves.inside > 0
     if sheet.blocks.around:
@@ -136,7 +136,7 @@ def may_leave(sheet: Sheet, moves: BlockMoves) -> Bools:
 
 
 def _compatible(sheet: Sheet, moves: BlockMoves, order: Ints, busy: Bools) -> list[int]:
-    """Take moves in the given order, each zone at most once, and only if the zone left behind stays connected."""
+    """Accept moves in the given order, each zone at most once, and only if the old zone stays connected."""
     made = []
     block, target = moves.block[order], moves.zone[order]
     for move, mover, source, zone in zip(
@@ -150,27 +150,27 @@ def _compatible(sheet: Sheet, moves: BlockMoves, order: Ints, busy: Bools) -> li
 
 
 def can_leave(sheet: Sheet, block: int, zone: int) -> bool:
-    """Return whether the neighbours of a block in its zone are connected without it, so that the zone is too."""
+    """Return whether the neighbours of a block in its zone are connected without it, hence the whole zone."""
     home = sheet.zone
-    residual = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
-    if not residual:
+    remaining = {other for other in sheet.blocks.neighbours[block] if home[other] == zone}
+    if not remaining:
         return False
     near = sheet.blocks.neighbour_sets
-    start = residual.pop()
+    start = remaining.pop()
     front = [start]
-    while front and residual:
-        reached = residual & near[front.pop()]
-        residual -= reached
+    while front and remaining:
+        reached = remaining & near[front.pop()]
+        remaining -= reached
         front.extend(reached)
-    return not residual or _reaches(sheet, block, zone, start, residual)
+    return not remaining or _reaches(sheet, block, zone, start, remaining)
 
 
-def _reaches(sheet: Sheet, block: int, zone: int, start: int, residual: set[int]) -> bool:
-    """Whether a few steps inside the zone lead from one block to others, around the block that wants to leave.
+def _reaches(sheet: Sheet, block: int, zone: int, start: int, remaining: set[int]) -> bool:
+    """Return whether a few steps inside the zone lead around a block from one neighbour to others.
 
-    Cells around a cell border on each other; of squares around a square, those at the corners lie in between.
+    The neighbours of a cell touch each other; around a square, those at its corners lie between the others.
     """
-    seen, queue, missing, home = {start, block}, deque([start]), set(residual), sheet.zone
+    seen, queue, missing, home = {start, block}, deque([start]), set(remaining), sheet.zone
     while queue and missing and len(seen) <= sheet.blocks.around:
         fresh = [
             other for other in sheet.blocks.neighbours[queue.popleft()] if home[other] == zone and other not in seen

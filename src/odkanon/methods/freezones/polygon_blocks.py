@@ -19,7 +19,7 @@ from odkanon.zoning.polygon_neighbours import Edges, Shapes, borders, both_ways,
 from odkanon.zoning.zones import Zones, find_nodes
 
 _AROUND = 40
-"""Polygons of a zone that are looked at when one of them wants to leave; the way around it is rarely longer."""
+"""Polygons of a zone to visit when one of them might leave; the way around it is rarely longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +34,17 @@ class Polygons:
     """Neighbours, in both directions, sorted by the first, of shape (2, n)."""
 
     def blocks(self, tree: Hierarchy) -> Blocks:
-        """Return every polygon as a block, with the leaves that occur in a tree."""
+        """Return every polygon as a block, with the leaves of a tree."""
         block_of_leaf = find_nodes(self.tree, 0, tree.leaves).astype(np.int32)
         numbers = np.arange(len(self.shapes), dtype=np.uint64)
         leaves = np.bincount(block_of_leaf, minlength=len(numbers))
         return Blocks(numbers, leaves, block_of_leaf, self.edges, _AROUND)
 
     def nearby(self, tree: Hierarchy) -> tuple[Hierarchy, Ints]:
-        """Return another tree over the leaves of a tree, by where they lie, and where its leaves stood before.
+        """Return a spatial tree over the leaves of a tree, and the previous positions of its leaves.
 
-        A lookup table may have no levels between its leaves and everything. Here places are halved by turns from west
-        to east and from south to north, two cuts a level.
+        A lookup table may have no level between its leaves and its root. The spatial tree halves places alternately
+        from west to east and from south to north, two cuts per level.
         """
         import shapely
 
@@ -61,9 +61,9 @@ class Polygons:
         return make_levels([path[order] >> (2 * level) for level in range(levels + 1)], None), order
 
     def zones(self, plan: ZonePlan, axis: int) -> tuple[Zones, Codes]:
-        """Return the zones of one axis for publishing, and for each leaf the number of its zone.
+        """Return the zones of one axis for publication, and for each leaf the number of its zone.
 
-        A zone is called by the first of its codes, plus how many more there are.
+        A zone is named after the first of its codes and the number of its other codes.
         """
         blocks = plan.blocks[axis]
         zone = np.unique(plan.zones[axis], return_inverse=True)[1]
@@ -79,13 +79,7 @@ class Polygons:
 
 
 def polygons_of(tree: Hierarchy) -> Polygons:
-    """Return the polygons of the whole table that a tree has some leaves of.
-
-    Raises
-    ------
-    InputError
-        If a leaf has no polygon.
-    """
+    """Return the polygons of the whole lookup table of a tree; raise InputError if a leaf has none."""
     full, outlines = tree.public or tree, tree.outlines or {}
     missing = [str(leaf) for leaf in full.leaves if str(leaf) not in outlines]
     if missing:

@@ -1,7 +1,7 @@
-"""The cuts of Mondrian: for each of many boxes, the most equal cut after which both sides meet the rule.
+"""The cuts of Mondrian: for each of many boxes, the most balanced cut after which both sides meet the rule.
 
-Points of several boxes stand one after the other in an array, sorted by one coordinate within each box. A cut is
-then a position, and all that a rule counts to the left of every position is a running sum.
+The points of all boxes are stored in one array, box after box, sorted by one coordinate within each. A cut is then a
+position, and what a rule counts to the left of each position is a running sum.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from odkanon.zoning.cells import Floats, cell_radius
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Consecutive stretches of an array, one for each box."""
+    """Consecutive segments of an array, one for each box."""
 
     starts: Ints
     sizes: Ints
 
     @property
     def number(self) -> Ints:
-        """For each position, the number of its stretch."""
+        """For each position, the number of its segment."""
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
     def take(self, which: Ints) -> tuple[Segments, Ints]:
-        """Return some of the stretches moved together, and the positions they had."""
+        """Return some of the segments moved next to each other, and the positions that they had."""
         starts, sizes = self.starts[which], self.sizes[which]
         moved = np.cumsum(sizes) - sizes
         return Segments(moved, sizes), np.repeat(starts - moved, sizes) + np.arange(int(sizes.sum()))
 
     def running(self, values: Ints) -> tuple[Ints, Ints]:
-        """Return the sum from the start of its stretch up to each position, and of each whole stretch."""
+        """Return for each position the sum from the start of its segment, and for each segment its sum."""
         sums = np.cumsum(values)
         before = np.where(self.starts > 0, sums[self.starts - 1], 0)
         return sums - np.repeat(before, self.sizes), sums[self.starts + self.sizes - 1] - before
@@ -51,7 +51,7 @@ class Sums:
     volume: Ints
     """The mass that a cut should halve."""
     additive: tuple[tuple[Ints, int], ...]
-    """Masses that add up, with their thresholds."""
+    """Additive masses, with their thresholds."""
     counts_distinct: tuple[tuple[Contributions, int], ...]
     """The contributors to each point, sorted by point, with the threshold on their number."""
 
@@ -64,14 +64,14 @@ class Sums:
         return cls(exact_masses(flows, volume), additive, counts_distinct)
 
     def can_be_cut(self, points: Ints, boxes: Segments) -> Bools:
-        """Return which boxes have twice each threshold; a quick test that excludes most boxes of the last rounds."""
+        """Return which boxes have twice each additive threshold: a quick test that excludes most boxes late on."""
         enough = boxes.sizes > 1
         for mass, threshold in self.additive:
             enough &= np.add.reduceat(mass[points], boxes.starts) >= 2 * threshold
         return enough
 
     def allowed(self, points: Ints, boxes: Segments) -> Bools:
-        """Return for each position whether the points up to it and those after it, in its box, both meet the rule."""
+        """Return for each position whether both sides of a cut after it, within its box, meet the rule."""
         left, right = self.enough(points, boxes)
         return left & right
 
@@ -86,9 +86,9 @@ class Sums:
         return sides[0], sides[1]
 
     def inner(self, values: Ints) -> tuple[int, int]:
-        """Return the lowest value up to which there is enough, and the highest from which on there is.
+        """Return the lowest value up to which the points meet the rule, and the highest from which on they do.
 
-        * ``values``: a coordinate of each point; all of them together are enough.
+        * ``values``: a coordinate of each point; all points together meet the rule.
         """
         points = np.argsort(values, kind="stable")
         left, right = self.enough(points, Segments(np.zeros(1, dtype=np.int64), np.array([len(points)])))
@@ -123,12 +123,12 @@ def median_cuts(sums: Sums, points: Ints, values: Ints, boxes: Segments) -> tupl
     * ``boxes``: which points belong together.
     """
     distinct = np.append(values[1:] != values[:-1], False)
-    # No rule allows the last position of a box, after which it has nothing left.
+    # No rule allows a cut after the last position of a box, which would leave the right side empty.
     possible = np.flatnonzero(distinct & sums.allowed(points, boxes))
     left, total = boxes.running(sums.volume[points])
     box = boxes.number[possible]
     unequal = np.abs(2 * left[possible] - total[box])
-    # Sorted by box, then by how unequal the sides are, then by position: the first of each box is its cut.
+    # Sorted by box, imbalance and position: the first entry of each box is its cut.
     order = np.lexsort((unequal, box))
     opens = np.concatenate([[True], box[order][1:] != box[order][:-1]])[: len(order)]
     return box[order[opens]], possible[order[opens]]
@@ -158,14 +158,14 @@ class Grid:
         return lines
 
     def frame(self, squares: Ints, low: Ints, high: Ints) -> Ints:
-        """Return the first and the last line around all squares, on a grid that is coarser by far: shape (2, 2).
+        """Return the first and the last line around all squares, on a much coarser grid: shape (2, 2).
 
-        It goes by where enough trips are to be published. Fewer that lie beyond move it by large steps: the farther
-        they are, the coarser are the lines at which it may end, and the less it discloses about their place.
+        The frame encloses the squares between ``low`` and ``high``. A few trips beyond them move it in large steps:
+        the farther out they are, the coarser are the lines at which it may end, and the less it discloses.
 
         * ``squares``: all squares, of shape (2, points).
-        * ``low``, ``high``: of each coordinate, the square up to which there are enough trips, and that from which on
-          there are, of shape (2,).
+        * ``low``, ``high``: for each coordinate, the square up to which the trips meet the rule, and the square from
+          which on they do, of shape (2,).
         """
         first, last = squares.min(axis=1).tolist(), squares.max(axis=1).tolist()
         below = [max(_below(near, far), 0) for near, far in zip(low.tolist(), first, strict=True)]
@@ -173,13 +173,13 @@ class Grid:
         return np.array([below, above], dtype=np.int64)
 
     def degrees(self, lines: Ints) -> Floats:
-        """Return where lines of longitude and latitude, the last axis, are; none lies beyond the ends of the world."""
+        """Return the coordinates of lines of longitude and latitude (the last axis), within the limits of the world."""
         places: Floats = np.minimum(lines * self.step + _CORNER, -_CORNER)
         return places
 
 
 def _below(near: int, far: int) -> int:
-    """Return a line below two squares: the next one, unless ``far`` lies beyond it; then one of a coarser grid."""
+    """Return the next line below a square; if ``far`` lies beyond that line, one of a coarser grid below both."""
     line = near // _MARGIN * _MARGIN
     return line if line <= far else next(line for wide in _WIDER if (line := (near // wide - 1) * wide) <= far)
 
@@ -187,8 +187,8 @@ def _below(near: int, far: int) -> int:
 def simplest_line(left: Ints, right: Ints) -> Ints:
     """Return the line after the squares ``left`` and before the squares ``right`` that belongs to the coarsest grid.
 
-    All lines between two neighbouring values part the points in the same way; the one with most zeros at its end in
-    binary discloses least about these values.
+    All lines between two neighbouring values divide the points alike; the one with most trailing zeros in binary
+    discloses least about these values.
     """
     _, bits = np.frexp((left ^ right).astype(np.float64))
     line: Ints = (right >> (bits - 1)) << (bits - 1)

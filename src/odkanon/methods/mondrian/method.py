@@ -1,8 +1,8 @@
-"""Mondrian: boxes around trips in (start_lon, start_lat, end_lon, end_lat), cut in two for as long as the rule allows.
+"""Mondrian: boxes around trips in (start_lon, start_lat, end_lon, end_lat), halved as long as the rule allows.
 
-No hierarchy is used: an OD pair is the point of the centres of its two leaf cells, known by its squares of a public
-grid, and a class is a box of such points. All boxes of a round are cut at once; each of the four coordinates is sorted
-only at the very beginning.
+Mondrian uses no hierarchy. An OD pair is a point, given by the squares of a public grid in which the centres of its two
+leaf cells lie; a class is a box of such points. Each round cuts all boxes at once, and each of the four coordinates is
+sorted only once, at the start.
 
 References
 ----------
@@ -33,19 +33,19 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     """Anonymise with Mondrian; nothing is suppressed.
 
     A box is cut along its widest coordinate (its span over the span of all points; ties in the order of
-    `DIMENSIONS`), at a line of the grid, where the halves are most equal in the rule's main measure (trips
-    for a rule on persons alone; ties towards the lower value). A cut is allowed iff both sides meet the whole
-    rule. Where the most equal cut is not, the allowed one nearest to it is taken; where a coordinate has none, the
-    next widest is tried. A box that is not cut can therefore not be cut at any grid line across any coordinate.
-    For rules on trips or on weight alone only the most equal cut matters: if it is not allowed, no other is.
+    `DIMENSIONS`), at the grid line that halves the rule's main measure best (trips for a rule on persons alone; ties
+    towards the lower value). A cut is allowed iff both sides meet the whole rule. If the most balanced cut is not
+    allowed, the nearest allowed one is taken; if a coordinate has none, the next widest is tried. A remaining box can
+    therefore not be cut at any grid line of any coordinate. For rules on trips or weight alone, no cut is allowed
+    unless the most balanced one is.
 
-    Published boxes are those of the cutting lines, inside one box around all points that ends at lines of a coarser
-    grid, which few trips far away move by large steps only: they fill that box without overlap. Where they lie depends
-    on the squares of the points alone (see `Grid`); borders between observed values would
-    name the cells on both sides.
+    The published boxes are bounded by the cutting lines and by a frame around all points. They fill the frame without
+    overlap. The frame ends at lines of a coarser grid, so that a few remote trips move it in large steps only. All
+    lines depend only on the squares of the points (see `Grid`); borders between observed values would identify the
+    cells on both sides.
 
-    * ``od``: the input; leaves must be H3 cells, for they have coordinates. Longitudes do not wrap: data on both sides
-      of the antimeridian get boxes as wide as the world.
+    * ``od``: the input; leaves must be H3 cells, which have coordinates. Longitudes do not wrap: data on both sides of
+      the antimeridian get boxes as wide as the world.
     """
     rule.check_available(od.measures)
     if od.origins.resolution is None or od.destinations.resolution is None:
@@ -56,14 +56,14 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     spec = ReleaseSpec(rule, None, "mondrian")
     everything, _ = od.flows.merge(np.zeros(len(od), dtype=np.int32), np.zeros(len(od), dtype=np.int32))
     if not rule.satisfied(everything).any():
-        return Release.empty(od, spec, _refusal(od, rule))
+        why = f"even with all {od.trips:,} trips in one class, {rule} cannot be met"
+        return Release.empty(od, spec, f"{why}; lower the thresholds, or bring more data")
     grids = Grid.of_resolution(od.origins.resolution), Grid.of_resolution(od.destinations.resolution)
     points = _points(od, grids)
     sums = Sums.of(od.flows, rule, volume_measure(rule))
     low, high = np.array([sums.inner(values) for values in points]).T
     frame = np.hstack([grids[0].frame(points[:2], low[:2], high[:2]), grids[1].frame(points[2:], low[2:], high[2:])])
-    boxes = cut_boxes(points, sums, frame)
-    bounds, number = _in_order(boxes.bounds, boxes.box_of_point)
+    bounds, number = _in_order(*cut_boxes(points, sums, frame))
     return assemble(
         od,
         spec.with_parameters(grid_degrees=[grid.step for grid in grids]),
@@ -75,20 +75,12 @@ def mondrian(od: ODMatrix, rule: Rule) -> Release:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Boxes:
-    """A partition of points into boxes."""
+def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> tuple[Ints, Codes]:
+    """Return the boxes into which a frame is cut until none can be cut any more, and for each point its box.
 
-    bounds: Ints
-    """Grid lines of the lower and upper corner of each, of shape (boxes, 2, dimensions)."""
-    box_of_point: Codes
-    """For each point, the number of its box."""
+    Boxes are the grid lines of their lower and upper corners, of shape (boxes, 2, dimensions).
 
-
-def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> Boxes:
-    """Cut a frame around points until no box can be cut any more.
-
-    * ``points``: numbers of the squares of the grid, of shape (dimensions, points).
+    * ``points``: the grid squares of each point, of shape (dimensions, points).
     * ``sums``: what the rule counts of each point.
     * ``frame``: grid lines of the lower and upper corner of the box around all points, of shape (2, dimensions).
     """
@@ -108,7 +100,7 @@ def cut_boxes(points: Ints, sums: Sums, frame: Ints) -> Boxes:
         box_of_point[state.orders[0][rows]] = np.repeat(numbers, segments.sizes)
         done.append(state.bounds[whole])
         state = _halved(state, cuts, points.shape[1])
-    return Boxes(np.concatenate(done), box_of_point)
+    return np.concatenate(done), box_of_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +120,15 @@ class _Cuts:
     left: Ints
     line: Ints
 
-    @classmethod
-    def none(cls, boxes: int) -> _Cuts:
-        return cls(np.full(boxes, -1), np.zeros(boxes, dtype=np.int64), np.zeros(boxes, dtype=np.int64))
-
 
 def _best_cuts(state: _Round, points: Ints, sums: Sums, spans: Ints) -> _Cuts:
-    """Cut each box along the widest coordinate that has an allowed cut."""
+    """Return the cut of each box along the widest coordinate that has an allowed one."""
     boxes, every = state.boxes, np.arange(len(points))[:, None]
     lowest = points[every, state.orders[:, boxes.starts]]
     highest = points[every, state.orders[:, boxes.starts + boxes.sizes - 1]]
     preference = np.argsort(-(highest - lowest) / spans[:, None], axis=0, kind="stable")
-    cuts = _Cuts.none(len(boxes.starts))
+    count = len(boxes.starts)
+    cuts = _Cuts(np.full(count, -1), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
     pending = np.flatnonzero(sums.can_be_cut(state.orders[0], boxes))
     for dimension in preference:
         if len(pending) == 0:
@@ -158,7 +147,7 @@ def _best_cuts(state: _Round, points: Ints, sums: Sums, spans: Ints) -> _Cuts:
 
 
 def _halved(state: _Round, cuts: _Cuts, count: int) -> _Round:
-    """Return the two halves of every box that is cut, in the same order and still sorted by each coordinate."""
+    """Return both halves of every box that is cut, in the same order and still sorted by each coordinate."""
     which = np.flatnonzero(cuts.dimension >= 0)
     boxes, rows = state.boxes.take(which)
     dimension, left = cuts.dimension[which], cuts.left[which]
@@ -174,7 +163,7 @@ def _halved(state: _Round, cuts: _Cuts, count: int) -> _Round:
 
 
 def _partitioned(order: Ints, on_right: Bools, boxes: Segments, left: Ints) -> Ints:
-    """Move the points of each box's left side before those of its right side, without sorting again."""
+    """Move the points on the left side of each box before those on its right side, keeping both sorted."""
     right = on_right[order]
     among_right, _ = boxes.running(right.astype(np.int64))
     offset = np.arange(len(order)) - np.repeat(boxes.starts, boxes.sizes)
@@ -185,18 +174,14 @@ def _partitioned(order: Ints, on_right: Bools, boxes: Segments, left: Ints) -> I
 
 
 def _points(od: ODMatrix, grids: tuple[Grid, Grid]) -> Ints:
-    """Return the squares in which the centres of both cells of each pair lie, longitude before latitude."""
-    ends = []
-    for tree, leaf, grid in zip(
-        (od.origins, od.destinations), (od.flows.origin, od.flows.destination), grids, strict=True
-    ):
-        lat, lon = tree.centres
-        ends.append(grid.squares(lon, lat)[:, leaf])
-    return np.vstack(ends)
+    """Return the squares of the centres of both cells of each pair, longitude before latitude."""
+    trees, leaves = (od.origins, od.destinations), (od.flows.origin, od.flows.destination)
+    ends = zip(trees, leaves, grids, strict=True)
+    return np.vstack([grid.squares(*tree.centres[::-1])[:, leaf] for tree, leaf, grid in ends])
 
 
 def _in_order(bounds: Ints, box_of_point: Codes) -> tuple[Ints, Codes]:
-    """Sort boxes by their lower corners, which no two boxes share."""
+    """Sort boxes by their lower corners, which are distinct."""
     order = np.lexsort(bounds[:, 0, ::-1].T)
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order))
@@ -204,13 +189,7 @@ def _in_order(bounds: Ints, box_of_point: Codes) -> tuple[Ints, Codes]:
 
 
 def _zones(prefix: str, bounds: Floats) -> Zones:
-    """Return boxes as zones; numbers are padded so that names sort like them."""
+    """Return boxes as zones, with padded numbers so that names sort in numerical order."""
     width = len(str(len(bounds) - 1))
     ids = np.char.add(prefix, np.char.zfill(np.arange(len(bounds)).astype(np.str_), width))
     return Zones(ids, bounds=bounds.reshape(len(bounds), 4))
-
-
-def _refusal(od: ODMatrix, rule: Rule) -> str:
-    return (
-        f"even with all {od.trips:,} trips in one class, {rule} cannot be met; lower the thresholds, or bring more data"
-    )

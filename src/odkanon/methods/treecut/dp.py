@@ -1,8 +1,8 @@
 """Exact best cuts of one axis while the cut of the other is fixed.
 
-With the partner's cut fixed, everything a release is judged by is a sum over the zones of this axis: what a node
-would add as a zone does not depend on which other nodes are zones. One table of these contributions, worked out
-bottom-up, then answers any question about cuts of this axis by dynamic programming over the tree.
+With the partner's cut fixed, all objectives and constraints are sums over the zones of this axis: the contribution of a
+node as a zone does not depend on the other zones. A table of these contributions, computed bottom-up, answers any query
+for cuts of this axis by dynamic programming over the tree.
 """
 
 from __future__ import annotations
@@ -30,30 +30,29 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 COLUMNS = ("price", "published", "spent", "classes", "loss")
-"""What a node adds as a zone: its part of G's sum, of |D+|, of the budget, of the classes, of E's sum."""
+"""The contributions of a node as a zone: to the sum of G, to |D+|, to the budget, to the classes, to the sum of E."""
 PRICE, PUBLISHED, SPENT, CLASSES, LOSS = range(len(COLUMNS))
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The trees to cut, and the quantities to count."""
+    """The trees to cut, the rule and budget to keep, and the quantities to count."""
 
     od: ODMatrix
     rule: Rule
     budget: Budget
-    """The input, what classes must meet, and what may be suppressed."""
     measure: UtilityMeasure = "trips"
-    """What G and the other objectives count."""
+    """What the objective counts."""
     with_loss: bool = False
-    """Whether E is asked for; it costs one look at every pair for every level."""
+    """Whether to compute E, which takes a pass over all pairs for every level."""
     counts: tuple[Ints, Ints] | None = None
-    """Where both axes stand on one tree: for each axis, which of the leaves are its own (1, else 0)."""
+    """If both axes share one tree: for each axis, 1 for each of its own leaves, else 0."""
 
     @classmethod
     def square(
         cls, od: ODMatrix, rule: Rule, budget: Budget, measure: UtilityMeasure = "trips", with_loss: bool = False
     ) -> tuple[Problem, JointTree]:
-        """Return the problem of one zoning for both ends, on the tree that both then stand on."""
+        """Return the problem of one zoning for both ends, on their joint tree."""
         joint = join_trees(od.origins, od.destinations)
         origin, destination = joint.leaves[0][od.flows.origin], joint.leaves[1][od.flows.destination]
         flows = replace(od.flows, origin=origin.astype(np.int32), destination=destination.astype(np.int32))
@@ -61,7 +60,7 @@ class Problem:
         return cls(both, rule, budget, measure, with_loss, joint.counts), joint
 
     def sizes(self, axis: Axis, level: int) -> Ints:
-        """Return how many leaves of an axis lie below each node of a level."""
+        """Return the number of leaves of an axis below each node of a level."""
         tree = self.od.tree(axis)
         if self.counts is None:
             return tree.sizes[level]
@@ -77,11 +76,11 @@ class Problem:
 
     @property
     def allowance(self) -> int:
-        """The allowance: rows or trips that may be suppressed."""
+        """The number of rows or trips that may be suppressed."""
         return self.budget.allowance(self.od.flows)
 
     def flows(self, axis: Axis) -> Flows:
-        """Return the flows with the given axis in the place of the origin."""
+        """Return the flows with the given axis as the origin."""
         flows = self.od.flows.only(self.rule.required_measures | {self.measure})
         return flows if axis == "origin" else replace(flows, origin=flows.destination, destination=flows.origin)
 
@@ -91,9 +90,8 @@ class NodeTable:
     """The contribution of every node of an axis as a zone, given the partner's cut."""
 
     tree: Hierarchy
-    """The tree of the axis."""
     columns: Floats
-    """The nodes of all levels one after another, from the leaves on, of shape (columns, nodes)."""
+    """The nodes of all levels in turn, from the leaves on, of shape (columns, nodes)."""
 
     @cached_property
     def levels(self) -> tuple[Floats, ...]:
@@ -103,8 +101,8 @@ class NodeTable:
     def cheapest(self, weights: Floats, noise: Floats | None = None) -> Cut:
         """Return the cut that minimises a weighted sum of the columns; a tie stays coarse.
 
-        ``noise`` multiplies the value of each node: the best cuts of slightly different problems are good places
-        to search from.
+        ``noise`` multiplies the value of each node: the best cuts of slightly different problems are good starting
+        points.
         """
         value = np.zeros(self.columns.shape[1])
         for weight, column in zip(weights.tolist(), self.columns, strict=True):
@@ -121,7 +119,7 @@ class NodeTable:
         return cut_through(self.tree, whole)
 
     def below(self, cut: Cut, level: int, nodes: Ints) -> Floats:
-        """Return the contributions of the zones of a cut below some nodes of a level; no node lies in a zone."""
+        """Return the contributions of the zones of a cut below some nodes of a level, all above their zones."""
         starts = self.tree.starts[level][nodes]
         ends = starts + self.tree.sizes[level][nodes]
         zones = np.concatenate([self.columns[:, cut.numbers], np.zeros((len(COLUMNS), 1))], axis=1)
@@ -133,12 +131,12 @@ class NodeTable:
         return _sums(self.columns, first[nodes], first[nodes + 1])
 
     def total(self, cut: Cut) -> Floats:
-        """Return the columns of a whole cut."""
+        """Return the totals of a cut."""
         return np.asarray(self.columns[:, cut.numbers].sum(axis=1))
 
 
 def _sums(columns: Floats, first: Ints, end: Ints) -> Floats:
-    """Return the sums of columns from each ``first`` to its ``end``, which lies beyond it and is a column as well."""
+    """Return the sums of columns from each ``first`` up to before its ``end``, a larger valid column."""
     return np.add.reduceat(columns, np.stack([first, end], axis=1).ravel(), axis=1)[:, ::2]
 
 
@@ -165,22 +163,20 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Goal:
-    """An objective over the totals of `odkanon.methods.treecut.dp.COLUMNS`, with the constraints it is under.
+    """An objective over the totals of `odkanon.methods.treecut.dp.COLUMNS`, and its constraints.
 
-    E and C_AVG alone have degenerate answers: a single origin zone lets the destinations be so fine that all classes
-    sit right above the threshold, and is useless. They are therefore minimised among releases whose G does not
-    exceed a ceiling.
+    E and C_AVG by themselves have degenerate optima: a single origin zone with destinations so fine that all classes
+    barely exceed the threshold. They are therefore minimised subject to a ceiling on G.
     """
 
     objective: Objective
-    """The quantity to minimise."""
     allowance: int
     """The largest suppressed mass."""
     ceiling: float = inf
     """The largest G."""
 
     def values(self, totals: Floats) -> Floats:
-        """Return the objective of each column of totals; infinite where a constraint is broken."""
+        """Return the objective of each column of totals; infinite if a constraint is violated."""
         published = totals[PUBLISHED]
         broken = (published <= 0) | (totals[SPENT] > self.allowance)
         if self.ceiling < inf:
@@ -188,20 +184,20 @@ class Goal:
         return np.where(broken, inf, self.raw(totals))
 
     def value(self, totals: Floats) -> float:
-        """Return the objective; infinite where a constraint is broken or nothing is published."""
+        """Return the objective; infinite if a constraint is violated or nothing is published."""
         return float(self.values(totals))
 
     def raw(self, totals: Floats) -> Floats:
-        """Return the objective, whatever the constraints."""
+        """Return the objective without regard to the constraints."""
         if self.objective == "e":
             return np.asarray(totals[LOSS])
         above, below = (PRICE, PUBLISHED) if self.objective == "g" else (PUBLISHED, CLASSES)
         return np.asarray(totals[above] / np.maximum(totals[below], ROUNDING))
 
     def weights(self, level: float, budget_price: float, ceiling_price: float = 0.0) -> Floats:
-        """Return the linear stand-in for the objective around a value, with prices on the constraints.
+        """Return the linearised objective around a value, with prices on the constraints.
 
-        A ratio a / b is below ``level`` exactly where ``a - level * b`` is below zero.
+        A ratio a / b is below ``level`` iff ``a - level * b`` is negative.
         """
         weights = np.zeros(5)
         if self.objective == "g":
@@ -217,7 +213,7 @@ class Goal:
 
     @property
     def ceiling_prices(self) -> tuple[float, ...]:
-        """Prices to try on the ceiling, in units of mass for a unit of G; none where there is no ceiling."""
+        """Prices of the ceiling to try, in units of mass per unit of G; only 0 without a ceiling."""
         if self.ceiling == inf:
             return (0.0,)
         return tuple(price / self.ceiling for price in (0.0, 0.1, 1.0))

@@ -1,7 +1,7 @@
 """Exchanges: change a cut in one or two places at a time, with exact accounting against the budget.
 
-Prices on constraints only find cuts on the convex hull of (objective, suppressed); between two of them lies a gap
-that the budget falls into. Pairs of moves, one that gains and one that pays for it, fill the gap.
+Prices on constraints only find cuts on the convex hull of (objective, suppressed), and the budget lies in a gap between
+two of them. Pairs of moves, of which one gains and the other pays for it, fill the gap.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from odkanon.methods.treecut.feasibility import Good
 from odkanon.zoning.hierarchy import Cut, cut_at
 
 _CANDIDATES = 160
-"""Moves that take part in pairs; all of them on small trees, the most efficient ones on large trees."""
+"""Moves that are tried in pairs: all on small trees, the most promising on large ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class CutMoves:
-    """Ways to change a cut in one place: merge all zones below a node, or split a zone into its children."""
+    """Moves that change a cut in one place: merge all zones below a node, or split a zone into its children."""
 
     level: Ints
     start: Ints
     size: Ints
-    """The level that the leaves of the place get, its first leaf, and its number of leaves."""
+    """The new level of the leaves of the place, its first leaf, and its number of leaves."""
     change: Floats
-    """What the totals change by, of shape (columns, moves). Moves in disjoint places add up exactly."""
+    """The change of the totals, of shape (columns, moves). Moves in disjoint places are additive."""
 
     def take(self, which: Ints) -> CutMoves:
         """Return some of the moves."""
@@ -46,7 +46,7 @@ class CutMoves:
 
 
 def all_moves(table: NodeTable, cut: Cut) -> CutMoves:
-    """List all single moves from a cut."""
+    """Return all single moves from a cut."""
     tree = table.tree
     level_at = cut.level[cut.zone_of_leaf]
     levels, nodes, changes, targets = [], [], [], []
@@ -70,9 +70,9 @@ def all_moves(table: NodeTable, cut: Cut) -> CutMoves:
 
 
 def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: float) -> tuple[Cut, Floats]:
-    """Improve a feasible cut by single moves and by pairs of moves in disjoint places, as long as that helps.
+    """Improve a feasible cut by single moves and by pairs of moves in disjoint places, until nothing improves.
 
-    ``price`` is what a suppressed unit is worth; it decides which moves are tried in pairs where there are many.
+    ``price`` is the price of a suppressed unit; it decides which moves are tried in pairs if there are many.
     """
     while goal.value(totals) < inf and table.tree.top:
         moves = all_moves(table, cut)
@@ -87,9 +87,9 @@ def exchange(table: NodeTable, goal: Goal, cut: Cut, totals: Floats, price: floa
 def best_moves(
     moves: CutMoves, goal: Goal, totals: Floats, price: float, value: float, beyond: Floats | None = None
 ) -> tuple[float, list[int]]:
-    """Return the one or two moves that lower the value most, and to what; no moves if nothing gets below ``value``.
+    """Return the lowest value below ``value`` and the one or two moves that reach it; no moves if none does.
 
-    ``beyond`` is what pairs of moves change beyond the sum of what each does, where that is not nothing.
+    ``beyond`` is the change by pairs of moves beyond the sum of their own changes, if any.
     """
     single = goal.values(totals[:, None] + moves.change)
     top = ranked(moves, goal, value, price)
@@ -107,22 +107,22 @@ def best_moves(
 
 
 def ranked(moves: CutMoves, goal: Goal, value: float, price: float) -> Ints:
-    """Return the moves that take part in combinations, the most promising one at the given prices first."""
+    """Return the moves to combine, the most promising at the given prices first."""
     worth = goal.weights(value, price) @ moves.change
     return np.argsort(worth, kind="stable")[:_CANDIDATES]
 
 
 _LEADERS = 32
-"""Moves of each axis that the other axis may answer with two of its own."""
+"""Moves of each axis that the other axis may answer with two moves."""
 
 
 def joint_exchange(
     problem: Problem, goal: Goal, cuts: tuple[Cut, Cut], tables: tuple[NodeTable, NodeTable], price: float
 ) -> tuple[Cut, Cut] | None:
-    """Return a better pair of cuts: one move of an axis, answered by one or two of the other; None if none is better.
+    """Return a better pair of cuts by one move of an axis and one or two of the other, or None.
 
-    All pairs of one move an axis are looked at (of the moves `ranked` first, where there are many), answers of two
-    moves for a constant number of them. ``price`` is what a suppressed unit is worth.
+    All pairs of one move per axis are tried (of the first `ranked` ones), answers of two moves for the best leading
+    moves. ``price`` is the price of a suppressed unit.
     """
     totals = tables[0].total(cuts[0])
     value = goal.value(totals)
@@ -146,16 +146,16 @@ def joint_exchange(
 
 
 def _leaders(goal: Goal, totals: Floats, value: float, price: float) -> list[int]:
-    """Return the moves worth combining, given the totals of all pairs of moves (columns, leaders, followers)."""
+    """Return the most promising leading moves, given the totals of all pairs (columns, leaders, followers)."""
     priced = np.tensordot(goal.weights(value, price), totals, 1).min(axis=1)
     best = int(np.argmin(goal.values(totals).min(axis=1)))
     return sorted({best, *np.argsort(priced, kind="stable")[:_LEADERS].tolist()})
 
 
 def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[CutMoves, CutMoves]) -> Floats:
-    """Return the interaction of pairs of moves, beyond the sum of their own changes, shape (columns, moves, moves).
+    """Return the change by pairs of moves beyond the sum of their own changes, of shape (columns, moves, moves).
 
-    What suppressed classes add up to is the same under every cut, so only classes that meet the rule take part.
+    The total of all suppressed classes is the same under every cut, so only classes that meet the rule interact.
     """
     good, shape = problem.good, (len(moves[0].level), len(moves[1].level))
     sums = np.zeros((len(COLUMNS), shape[0] * shape[1]))
@@ -173,23 +173,23 @@ def interactions(problem: Problem, cuts: tuple[Cut, Cut], moves: tuple[CutMoves,
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """A cut that some moves in disjoint places come from or lead to."""
+    """A cut that some moves in disjoint places start from or lead to."""
 
     cut: Cut
     """The current cut, that cut with every zone split, or with all zones below some level merged."""
     parts: list[tuple[int, Ints]]
-    """1 where moves lead to the cut, -1 where they come from it, and for each zone the move it is part of or -1."""
+    """1 for moves that lead to the cut, -1 for moves from it, each with the move of every zone (-1 for none)."""
 
     @cached_property
     def zone_of_node(self) -> Ints:
-        """For each node of the tree its zone; -1 where it is none."""
+        """For each node of the tree its zone; -1 for none."""
         zone = np.full(self.cut.tree.offsets[-1], -1)
         zone[self.cut.numbers] = np.arange(len(self.cut))
         return zone
 
 
 def _layers(cut: Cut, moves: CutMoves) -> list[_Layer]:
-    """Return the cuts that take part in the moves of an axis, from the finest to the coarsest."""
+    """Return the cuts that the moves of an axis involve, from the finest to the coarsest."""
     tree, at = cut.tree, cut.level[cut.zone_of_leaf]
     splits = moves.level < at[moves.start]
     now = _Layer(cut, [])
@@ -210,7 +210,7 @@ def _layers(cut: Cut, moves: CutMoves) -> list[_Layer]:
 
 
 def _between(good: Good, one: _Layer, other: _Layer) -> tuple[Ints, Ints, Ints]:
-    """Return the classes between the zones of two cuts, and the zones that they lie between."""
+    """Return the classes between the zones of two cuts, and their zones."""
     which = good.sides[1].classes_at(other.cut.numbers)
     zone = one.zone_of_node[good.sides[0].node[which]]
     which, zone = which[zone >= 0], zone[zone >= 0]

@@ -1,8 +1,8 @@
 """Every class that could be published: the flows between any two nodes of the trees that meet the rule.
 
-Zones of cuts are nodes, so what a pair of cuts publishes is some of these classes, and all else is suppressed. A class
-that meets the rule has k trips, so there are few of them beside all the flows that would have to be merged again
-for every pair of cuts that is looked at. They are worked out once, for all pairs of levels.
+Zones of cuts are nodes, so a pair of cuts publishes some of these classes and suppresses all other trips. Classes that
+meet the rule are few compared with all flows, which would have to be merged again for every pair of cuts. They are
+computed once, for all pairs of levels.
 """
 
 from __future__ import annotations
@@ -26,28 +26,27 @@ class ClassesByNode:
     """For each class, the number of its node among those of all levels."""
     order: Ints
     first: Ints
-    """The classes ordered by node, and where those of each node begin."""
+    """The classes sorted by node, and the position of the first of each node."""
     suppressed: Floats
-    """The contribution of a node of which nothing is published, of shape (columns, nodes)."""
+    """The contribution of a node without published classes, of shape (columns, nodes)."""
 
     def classes_at(self, nodes: Ints) -> Ints:
-        """Return the classes that have one of some nodes."""
+        """Return the classes at some nodes."""
         return self.order[spans(self.first[nodes], self.first[nodes + 1])]
 
 
 @dataclass(frozen=True, eq=False)
 class Good:
-    """All classes between two nodes that meet the rule, whatever the levels of the nodes."""
+    """All classes between two nodes that meet the rule, at any levels."""
 
     columns: Floats
-    """What a class changes in `odkanon.methods.treecut.dp.COLUMNS` by being published instead of suppressed, of shape
+    """The change in `odkanon.methods.treecut.dp.COLUMNS` when a class is published instead of suppressed, of shape
     (columns, classes)."""
     sides: tuple[ClassesByNode, ClassesByNode]
-    """The nodes of each axis."""
 
 
 def good_classes(problem: Problem) -> Good:
-    """Find all classes between two nodes that meet the rule."""
+    """Return all classes between two nodes that meet the rule."""
     origins, destinations = problem.od.origins, problem.od.destinations
     pairs = problem.flows("origin")
     rows = _Classes.of(problem, pairs)
@@ -72,7 +71,7 @@ def _side(problem: Problem, axis: Axis, node: Codes) -> ClassesByNode:
 
 
 def _suppressed(problem: Problem, axis: Axis) -> Floats:
-    """Return the contribution of each node of an axis of which nothing is published."""
+    """Return the contribution of each node of an axis if nothing of it is published."""
     tree, pairs = problem.od.tree(axis), problem.od.flows
     columns = np.zeros((len(COLUMNS), tree.offsets[-1]))
     added = {SPENT: problem.budget.cost(pairs)}
@@ -89,13 +88,12 @@ class _Classes:
     """Flows between the nodes of two levels."""
 
     problem: Problem
-    """The quantities to count."""
     pairs: Flows
     """The OD pairs that were merged."""
     flows: Flows
     """The classes."""
     class_of_pair: Codes | None
-    """For each pair the number of its class, where E is asked for."""
+    """For each pair the number of its class, if E is computed."""
 
     @classmethod
     def of(cls, problem: Problem, pairs: Flows) -> _Classes:
@@ -135,7 +133,7 @@ class _Classes:
         return origin + np.int32(offsets[0]), destination + np.int32(offsets[1]), columns
 
     def _losses(self, which: Ints, leaf_pairs: Ints) -> Floats:
-        """Return the contribution of some classes to the sum of E where they are published."""
+        """Return the contribution of some classes, when published, to the sum of E."""
         assert self.class_of_pair is not None
         value = exact_masses(self.pairs, self.problem.measure).astype(np.float64)
         spread = np.zeros(len(self.flows))

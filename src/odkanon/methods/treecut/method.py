@@ -1,10 +1,10 @@
-"""treecut: one cut for each hierarchy, chosen to make an objective as small as the tree allows.
+"""treecut: one cut per hierarchy, chosen to make an objective as small as the tree allows.
 
-For a fixed destination cut, the origin cut that minimises ``G_total + l * suppressed`` is an exact dynamic
-programme over the origin tree, and the best l for the budget is found on the same table of node values. The two axes
-take turns until neither improves, with exchanges of merges and splits that fit the budget exactly. That ends in a local
-optimum, so the search starts from several places (ODkAnon's answer and all pairs of uniform levels among them, hence it
-is never worse than either), repeats from slightly disturbed problems, and finishes with moves on both axes at once.
+For a fixed destination cut, dynamic programming over the origin tree finds the origin cut that minimises
+``G_total + l * suppressed`` exactly, and the same table of node values gives the best l for the budget. The axes
+alternate until neither improves, with exchanges of merges and splits that fit the budget exactly. The result is a local
+optimum. The search therefore starts from several points (among them ODkAnon's answer and all pairs of uniform levels,
+hence it is never worse than either), restarts from slightly perturbed problems, and finally moves both axes at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from odkanon.zoning.hierarchy import Cut
 from odkanon.zoning.zones import JointTree
 
 ITERATIONS = 30
-"""Restarts by default; on surveys of the size of the paper, later ones rarely find anything better."""
+"""Restarts by default; on surveys of the paper's size, later ones rarely improve the result."""
 
 
 def treecut(
@@ -50,13 +50,13 @@ def treecut(
     """Anonymise with the best pair of cuts that can be found.
 
     * ``budget``: share that may be suppressed, in [0, 1).
-    * ``budget_of``: share of what.
-    * ``objective``: what to minimise. For ``e`` and ``c_avg``, G may be no larger than the larger one of ODkAnon's and
-      the best uniform levels'.
+    * ``budget_of``: share of OD pairs or of trips.
+    * ``objective``: what to minimise. For ``e`` and ``c_avg``, G may not exceed the larger of those of ODkAnon and of
+      the best uniform levels.
     * ``measure``: what the objective counts.
-    * ``iterations``: restarts from disturbed problems, in [0, inf). The result depends on nothing else.
-    * ``time_limit``: seconds after which the best so far is returned, in (0, inf); ODkAnon's answer at least.
-    * ``symmetric``: whether both ends have one zoning.
+    * ``iterations``: restarts from perturbed problems, in [0, inf). The result depends on nothing else.
+    * ``time_limit``: seconds after which the best result so far is returned, in (0, inf); at least ODkAnon's answer.
+    * ``symmetric``: whether both ends share one zoning.
     """
     if objective not in get_args(Objective):
         raise InputError(f"minimise {', '.join(get_args(Objective))}, not {objective!r}")
@@ -85,9 +85,9 @@ def treecut(
 def release_of_first(
     found: Sequence[Cuts], problem: Problem, joint: JointTree | None, od: ODMatrix, spec: ReleaseSpec
 ) -> Release:
-    """Return the release of the first of some cuts, or of those where ODkAnon stops where that one is better.
+    """Return the release of the first acceptable cuts, or that of ODkAnon's cuts if it has the smaller G.
 
-    Searches know of thresholds and shares, not of destinations, nor of what is suppressed with too small a residual.
+    Searches consider thresholds and shares, but neither destinations nor complementary suppression.
     """
     last = (odkanon_cuts(problem, allowance) for allowance in (problem.allowance, 0))
     made = [
@@ -102,7 +102,7 @@ def release_of_first(
 
 
 def check_effort(iterations: int, time_limit: float | None) -> None:
-    """Raise unless the effort makes sense."""
+    """Raise unless the numbers of iterations and seconds are valid."""
     check_not_negative("iterations", iterations)
     if time_limit is not None and (not is_number(time_limit) or not time_limit > 0):
         raise InvalidValueError.expected("the time limit", "a positive number of seconds", time_limit)
@@ -113,7 +113,7 @@ def best_cuts(
 ) -> Cuts | None:
     """Return the best pair of cuts found; None if not even the roots meet the rule within the budget.
 
-    ``joint=False`` leaves out the moves on both axes at once, for a start that need not be the very best.
+    ``joint=False`` omits the moves on both axes at once, for starting points that need not be optimal.
     """
     deadline = inf if time_limit is None else time.monotonic() + time_limit
     start = odkanon_cuts(problem) if len(problem.od) else None
@@ -133,7 +133,7 @@ def best_cuts(
 
 
 def odkanon_cuts(problem: Problem, allowance: int | None = None) -> tuple[Cut, Cut] | None:
-    """Return where ODkAnon stops that suppresses at most an allowance, by default that of the problem's budget."""
+    """Return the cuts at which ODkAnon suppresses at most an allowance, by default that of the problem's budget."""
     rule, budget = problem.rule, problem.budget
     kind = MergePath if problem.counts is None else SquarePath
     path = kind.of(MemoryEngine.from_matrix(problem.od, rule.required_measures), rule)

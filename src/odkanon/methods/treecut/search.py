@@ -1,4 +1,4 @@
-"""The search behind treecut: exact steps along one axis, turns between the axes, disturbed restarts, joint moves."""
+"""The search of treecut: exact steps along one axis, alternating axes, perturbed restarts, joint moves."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from odkanon.zoning.hierarchy import Cut, level_cut
 Cuts = tuple[Cut, Cut]
 
 _STARTS = 8
-"""Places to start from, ODkAnon's answer first and then uniform levels from the best on."""
+"""Starting points: ODkAnon's answer, then uniform levels from the best on."""
 TURNS = 12
 _KEPT = 4
-"""Pairs of cuts from which joint moves start; the best one alone is often in the wrong local optimum."""
+"""Pairs of cuts from which joint moves start; the best one by itself is often in the wrong local optimum."""
 _SEED = 2025
 
 
 class TreeSearch:
-    """A search that keeps the best pairs of cuts so far."""
+    """A search that keeps the best few pairs of cuts."""
 
     def __init__(self, problem: Problem, goal: Goal, deadline: float = inf) -> None:
         self.problem, self.goal, self.deadline = problem, goal, deadline
@@ -59,7 +59,7 @@ class TreeSearch:
         return time.monotonic() > self.deadline
 
     def table(self, axis: int, cuts: Cuts) -> NodeTable:
-        """Return the node values of an axis while the other one keeps its cut."""
+        """Return the node values of an axis while the cut of the other one is fixed."""
         return node_table(self.problem, AXES[axis], cuts[1 - axis])
 
     def totals(self, cuts: Cuts) -> Floats:
@@ -67,7 +67,7 @@ class TreeSearch:
         return totals_of(self.problem, cuts)
 
     def offer(self, cuts: Cuts, totals: Floats | None = None) -> float:
-        """Remember a pair of cuts if it is one of the best so far; return its value."""
+        """Keep a pair of cuts if it is one of the best so far; return its value."""
         value = self.goal.value(self.totals(cuts) if totals is None else totals)
         if value < inf:
             self._kept.setdefault(value, cuts)
@@ -86,7 +86,7 @@ class TreeSearch:
         return [(value, (level_cut(origins, at), level_cut(destinations, level))) for value, at, level in sorted(found)]
 
     def run(self, starts: list[Cuts], iterations: int) -> None:
-        """Search from the starts, then from disturbed problems."""
+        """Search from the starting points, then from perturbed problems."""
         with counted(len(starts[:_STARTS]) + iterations) as counter:
             for cuts in starts[:_STARTS]:
                 if self.late:
@@ -97,19 +97,19 @@ class TreeSearch:
             for _ in range(iterations):
                 if self.late:
                     return
-                self.settle(self.disturbed())
+                self.settle(self.perturbed())
                 counter.step()
 
     def improve_jointly(self) -> None:
         """Move both axes at once, from the best few pairs of cuts.
 
-        Restarts depend on the best cuts so far. After the last one, joint moves can only improve on what was found.
+        This comes after the last restart, because restarts depend on the best cuts so far.
         """
         for _, cuts in sorted(self._kept.items(), key=lambda kept: kept[0]):
             self.move_jointly(cuts)
 
     def move_jointly(self, cuts: Cuts) -> None:
-        """Change both axes at once and settle from there, until nothing improves."""
+        """Change both axes at once and settle, until nothing improves."""
         for _ in range(TURNS):
             if self.late:
                 return
@@ -121,7 +121,7 @@ class TreeSearch:
             cuts = self.settle(found)
 
     def settle(self, cuts: Cuts) -> Cuts:
-        """Take turns between the axes until nothing improves; return where that ends."""
+        """Alternate between the axes until nothing improves; return the last cuts."""
         value, still = inf, 0
         for turn in range(TURNS):
             if self.late or still == 2:
@@ -137,9 +137,9 @@ class TreeSearch:
         return cuts
 
     def was_here(self, axis: int, cuts: Cuts) -> bool:
-        """Return whether the search was at a place before, and remember it.
+        """Return whether the search met this state before, and record it.
 
-        What happens next depends on little else, and small problems come back to the same place again and again.
+        The next step depends on little else, and on small problems the search often returns to the same state.
         """
         place = (axis, *(part for cut in cuts for part in (cut.level.tobytes(), cut.starts.tobytes())))
         before = place in self._seen
@@ -147,7 +147,7 @@ class TreeSearch:
         return before
 
     def best_cut(self, table: NodeTable, current: Cut) -> tuple[Cut, Floats]:
-        """Return the best feasible cut found for one axis: a multiplier's or the current one, then exchanges."""
+        """Return the best feasible cut found for one axis: the current one or that of a multiplier, after exchanges."""
         totals, cut = table.total(current), current
         level = min(self.value, float(self.goal.raw(totals)))
         for ceiling_price in self.goal.ceiling_prices:
@@ -159,7 +159,7 @@ class TreeSearch:
     def _bisect(
         self, table: NodeTable, level: float, ceiling_price: float, totals: Callable[[Cut], Floats]
     ) -> list[tuple[Cut, Floats]]:
-        """Return the best cuts for the multipliers on the way to the smallest one that keeps the budget."""
+        """Return the best cuts for the multipliers of a bisection to the smallest one that keeps the budget."""
         low, high = 1e-4, max(1e-4, 1e6 * level)
         found: list[tuple[Cut, Floats]] = []
         while high > low * 1.01:
@@ -170,8 +170,8 @@ class TreeSearch:
             low, high = (self._price, high) if over else (low, self._price)
         return found
 
-    def disturbed(self) -> Cuts:
-        """Return what some turns make of the best cuts, at about the right multiplier but with noisy node values."""
+    def perturbed(self) -> Cuts:
+        """Return the best cuts after some turns with noisy node values, at about the right multiplier."""
         assert self.best is not None
         cuts, random = self.best, self._random
         price = self._price * float(np.exp(random.uniform(-1, 1)))
@@ -192,7 +192,7 @@ _EXCHANGES = 60
 
 
 class SquareSearch(TreeSearch):
-    """Looks for one cut of the tree that both axes stand on; every pair of cuts that it keeps is one cut twice."""
+    """A search for one cut of the joint tree; every pair of cuts that it keeps is one cut twice."""
 
     def uniform(self) -> list[tuple[float, Cuts]]:
         """Return all feasible levels with their values, best first."""
@@ -202,7 +202,7 @@ class SquareSearch(TreeSearch):
         return [(value, (levels[at], levels[at])) for value, at in sorted(found) if value < inf]
 
     def settle(self, cuts: Cuts) -> Cuts:
-        """Go from cut to cut as long as that improves; return where it ends."""
+        """Improve the cut until nothing improves; return the last one."""
         totals = self.totals(cuts)
         for _ in range(TURNS):
             if self.late or self.was_here(0, cuts):
@@ -217,8 +217,8 @@ class SquareSearch(TreeSearch):
                 break
         return cuts
 
-    def disturbed(self) -> Cuts:
-        """Return the best cut of noisy node values around the best one so far, at about the right multiplier."""
+    def perturbed(self) -> Cuts:
+        """Return the best cut for noisy node values around the best one so far, at about the right multiplier."""
         assert self.best is not None
         random, table = self._random, self.both(self.best[0])
         price = self._price * float(np.exp(random.uniform(-1, 1)))
@@ -243,7 +243,7 @@ class SquareSearch(TreeSearch):
             self.offer(cuts, totals)
 
     def both(self, cut: Cut) -> NodeTable:
-        """Return the contribution of each node as a zone of origins and of destinations, with the partner ``cut``."""
+        """Return the contribution of each node as a zone of both axes, with ``cut`` as the partner of either."""
         first, second = (self.table(axis, (cut, cut)) for axis in (0, 1))
         return NodeTable(first.tree, first.columns + second.columns)
 
