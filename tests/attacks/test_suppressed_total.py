@@ -140,7 +140,7 @@ def test_a_release_cannot_be_built_with_too_few_suppressed() -> None:
         ),
         "suppressed": world.od.flows.totals(~few),
     }
-    assignment = replace(release.placement_in_memory, published=few)
+    assignment = replace(release.assignment_in_memory, published=few)
     for rule in (Rule(trips=5), Rule(weight=5), Rule(persons=5)):
         with pytest.raises(UnsafeReleaseError, match="its total would disclose it"):
             Release(**fields | {"spec": ReleaseSpec(rule), "assignment": assignment})

@@ -106,4 +106,4 @@ def test_contributors_of_several_suppressed_flows_count_once() -> None:
 def test_pairs_that_were_never_in_memory_are_not_there() -> None:
     release = anonymize(in_duckdb(table(0)), Rule(trips=4))
     with pytest.raises(InputError, match="were never in memory"):
-        _ = release.placement_in_memory
+        _ = release.assignment_in_memory

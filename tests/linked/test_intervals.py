@@ -16,7 +16,7 @@ from linked.test_protect import cells_of, groups_given_away, met
 from odkanon import InputError, Release, Rule, read_trips
 from odkanon.core.arrays import Bools, Ints
 from odkanon.linked.complementary_suppression import protect_partition, protect_whole
-from odkanon.linked.feasibility_intervals import Table, rectangle, slack_of, sure_slack
+from odkanon.linked.feasibility_intervals import Table, exact_slack, least_slack, rectangle
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
 from odkanon.linked.linked_release import LinkedReleases, release_linked
 from odkanon.methods.method_registry import anonymize
@@ -55,9 +55,9 @@ def tables(draw: st.DrawFn) -> Table:
 @tries(30)
 @given(tables())
 def test_flows_give_what_linear_programmes_give(table: Table) -> None:
-    less, more = sure_slack(table)
+    less, more = least_slack(table)
     for row, column in np.argwhere(table.open).tolist():
-        slack, mass = slack_of(table, row, column), int(table.mass[row, column])
+        slack, mass = exact_slack(table, row, column), int(table.mass[row, column])
         assert (mass - slack.less, mass + slack.more) == pytest.approx(interval(table, row, column), abs=1e-6)
         assert less[row, column] <= slack.less
         assert more[row, column] <= slack.more
@@ -65,7 +65,7 @@ def test_flows_give_what_linear_programmes_give(table: Table) -> None:
 
 def test_large_numbers_are_rounded_to_the_safe_side() -> None:
     mass = np.array([[3, 9], [9, 9]], dtype=np.int64) * 10**15 + 7
-    slack = slack_of(Table(mass, np.ones((2, 2), dtype=bool)), 0, 0)
+    slack = exact_slack(Table(mass, np.ones((2, 2), dtype=bool)), 0, 0)
     assert 3 * 10**15 * (1 - 1e-6) <= slack.less <= mass[0, 0]
     assert 9 * 10**15 * (1 - 1e-6) <= slack.more <= mass[0, 1]
 

@@ -13,14 +13,14 @@ import pytest
 from odkanon import Rule
 from odkanon.attributes.dimensions import Dimension
 from odkanon.linked.suppression_pattern import Plan
-from odkanon.linked.zoning_search import Attempt, Ground, join_rare, search_joining
+from odkanon.linked.zoning_search import Attempt, LinkedTables, join_rare, search_joining
 from odkanon.model.flows import Flows
 
 JOINING = import_module("odkanon.linked.zoning_search")
 BUDGET = 0.25
 
 
-def ground_of(*sizes: Mapping[str, int], k: int = 5, parents: Sequence[int | None] | None = None) -> Ground:
+def ground_of(*sizes: Mapping[str, int], k: int = 5, parents: Sequence[int | None] | None = None) -> LinkedTables:
     """Trips of one pair in dimensions of as many trips in all, by how many each of their values has."""
     values = [np.repeat(np.arange(len(each)), list(each.values())).astype(np.int32) for each in sizes]
     trips = len(values[0])
@@ -30,17 +30,17 @@ def ground_of(*sizes: Mapping[str, int], k: int = 5, parents: Sequence[int | Non
     ]
     one, nowhere = np.ones(trips, dtype=np.int64), np.zeros(trips, dtype=np.int32)
     od: Any = SimpleNamespace(flows=Flows(nowhere, nowhere, one, one))
-    return Ground(od, dimensions, parents or [None] * len(sizes), Rule(trips=k))
+    return LinkedTables(od, dimensions, parents or [None] * len(sizes), Rule(trips=k))
 
 
-def labels_of(ground: Ground) -> list[str]:
+def labels_of(ground: LinkedTables) -> list[str]:
     """The values of each dimension in one text, such as ``abc`` and ``a*``, where * is what was joined."""
     return [
         "".join("*" if label == "other" else label for (label,) in dimension.labels) for dimension in ground.dimensions
     ]
 
 
-def publishing(ground: Ground, shares: Sequence[float], shown: Sequence[str]) -> Attempt:
+def publishing(ground: LinkedTables, shares: Sequence[float], shown: Sequence[str]) -> Attempt:
     """An attempt in which these values have tables: of the first of two classes, or of the second."""
     cells = []
     for labels, those in zip(labels_of(ground), shown, strict=True):
@@ -53,12 +53,12 @@ def publishing(ground: Ground, shares: Sequence[float], shown: Sequence[str]) ->
 
 
 def searched(
-    monkeypatch: pytest.MonkeyPatch, ground: Ground, plans: Sequence[tuple[Sequence[float], Sequence[str]]]
+    monkeypatch: pytest.MonkeyPatch, ground: LinkedTables, plans: Sequence[tuple[Sequence[float], Sequence[str]]]
 ) -> tuple[list[list[str]], tuple[float, ...], list[str]]:
     """Search where one attempt after the other is given; return what was tried, and the shares and values found."""
     left, tried = list(plans), []
 
-    def search(ground: Ground, budget: float, method: str, options: dict[str, Any]) -> Attempt:
+    def search(ground: LinkedTables, budget: float, method: str, options: dict[str, Any]) -> Attempt:
         assert (budget, method, options) == (BUDGET, "any", {"of": 1})
         tried.append(labels_of(ground))
         return publishing(ground, *left.pop(0))

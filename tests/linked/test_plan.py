@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from odkanon import Rule
 from odkanon.attributes.dimensions import Dimension
-from odkanon.linked.suppression_pattern import Plan, find_rare, make_plan, too_few
+from odkanon.linked.suppression_pattern import Plan, find_rare, jointly_rare, make_plan
 from odkanon.model.flows import Flows, record_contributions
 from worlds.tries import tries
 
@@ -59,7 +59,7 @@ def test_nothing_small_follows_from_the_three_tables(table: dict[Atom, int], rul
     assume(table)
     plan, (sex, both), trips = plan_of(table, rule)
     # Rare values have left before a plan is made.
-    assume(not too_few(trips, sex, None, rule).any() and not too_few(trips, both, sex, rule).any())
+    assume(not jointly_rare(trips, sex, None, rule).any() and not jointly_rare(trips, both, sex, rule).any())
     assume(plan.whole.any())
     atoms = list(table)
     hidden = [at for at, (c, s, a) in enumerate(atoms) if not plan.cells[1][c, s * AGES + a]]
@@ -83,4 +83,4 @@ def met(group: list[Atom], table: dict[Atom, int], rule: Rule) -> bool:
 def test_rare_values_have_no_table() -> None:
     _, (sex, _), trips = plan_of({(0, 0, 0): 7, (0, 1, 0): 2}, Rule(trips=3))
     assert find_rare(trips, sex, Rule(trips=3)).tolist() == [False, True]
-    assert too_few(trips, sex, None, Rule(trips=3)).sum() == 2
+    assert jointly_rare(trips, sex, None, Rule(trips=3)).sum() == 2

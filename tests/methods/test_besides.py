@@ -142,7 +142,7 @@ def test_what_thresholds_alone_would_break_is_mended(name: str, constraints: dic
     rule, budget, mended = Rule(trips=6, **constraints), 0.4, 0
     for seed in range(6):
         world = city(seed)
-        flows, _ = flows_of(world, made(world, rule.asking(), name, budget))
+        flows, _ = flows_of(world, made(world, rule.with_constraints(), name, budget))
         broken = not all(keeps(trips, rule) for trips in flows.values()) or few_destinations(
             flows, rule.min_destinations
         )
@@ -333,7 +333,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_database_keeps_destinations_and_shares(file: Path) -> None:
     memory, stored = (read_matrix(file, engine=engine) for engine in ("memory", "duckdb"))
     rule = Rule(trips=10, min_destinations=2)
-    assert len(anonymize(stored, rule.asking(), budget=0.2).classes) == 7
+    assert len(anonymize(stored, rule.with_constraints(), budget=0.2).classes) == 7
     assert len(anonymize(stored, rule, budget=0.2).classes) == 6
     assert anonymize(stored, rule, budget=0.2).to_arrow().equals(anonymize(memory, rule, budget=0.2).to_arrow())
     for share, rows in ((0.5, 7), (0.04, 1)):

@@ -32,10 +32,10 @@ def test_a_release_cannot_exist_that_breaks_what_it_asks(ends: tuple[str, str]) 
     )
     release = anonymize(world.od, Rule(trips=10))
     assert release.refusal is None
-    for rule in (release.rule.asking(max_share=0.5), release.rule.asking(min_destinations=2)):
+    for rule in (release.rule.with_constraints(max_share=0.5), release.rule.with_constraints(min_destinations=2)):
         with pytest.raises(UnsafeReleaseError, match="break"):
             replace(release, spec=ReleaseSpec(rule))
-    fine = replace(release, spec=ReleaseSpec(release.rule.asking(max_share=0.8)))
+    fine = replace(release, spec=ReleaseSpec(release.rule.with_constraints(max_share=0.8)))
     with pytest.raises(UnsafeReleaseError, match="only be checked"):
         replace(fine, assignment=None)
 
@@ -51,7 +51,7 @@ def test_the_suppressed_of_a_release_cannot_be_of_one_person() -> None:
     classes = replace(everything.classes, **some, contributors={"persons": everything.classes.persons[rows]})
     number = np.full(len(everything.classes), -1, dtype=np.int32)
     number[rows] = np.arange(len(rows))
-    placed = replace(everything.placement_in_memory, published=published, area_of_pair=number[everything.area_of_pair])
+    placed = replace(everything.assignment_in_memory, published=published, area_of_pair=number[everything.area_of_pair])
     gone = world.od.flows.totals(~published)
     good = replace(everything, classes=classes, assignment=placed, suppressed=gone)
     assert good.suppressed.trips == len(BUSY)

@@ -102,7 +102,7 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     fields = {name: getattr(release, name) for name in release.__dataclass_fields__}
     with pytest.raises(UnsafeReleaseError, match="below"):
         Release(**fields | {"spec": ReleaseSpec(Rule(trips=2))})
-    assignment = release.placement_in_memory
+    assignment = release.assignment_in_memory
     with pytest.raises(UnsafeReleaseError, match="not what the unpublished pairs add up to"):
         Release(**fields | {"assignment": replace(assignment, published=np.array([False]))})
     with pytest.raises(UnsafeReleaseError, match="in no class"):

@@ -47,10 +47,10 @@ def test_what_a_rule_says_of_itself() -> None:
     assert Rule(trips=2, max_share=0.5).constraints == {"max_share": 0.5}
     assert rule.required_measures == {"trips", "persons", "households", BY_CONTRIBUTOR}
     assert Rule(trips=2, min_destinations=3).required_measures == {"trips"}
-    assert rule.asking(min_destinations=3) == Rule(trips=2, persons=2, min_destinations=3)
-    assert rule.asking() == Rule(trips=2, persons=2) != rule
+    assert rule.with_constraints(min_destinations=3) == Rule(trips=2, persons=2, min_destinations=3)
+    assert rule.with_constraints() == Rule(trips=2, persons=2) != rule
     remembering = Rule(k=7, mean_weight=Fraction(3), trips=2)
-    assert remembering.asking(max_share=0.5) == Rule(k=7, mean_weight=Fraction(3), trips=2, max_share=0.5)
+    assert remembering.with_constraints(max_share=0.5) == Rule(k=7, mean_weight=Fraction(3), trips=2, max_share=0.5)
     assert rule.scaled(2) == Rule(k=2, trips=4, persons=4, max_share=0.5, min_destinations=1)
 
 

@@ -17,27 +17,18 @@ MAX_SEGMENTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """A partition of the trips.
-
-    Attributes
-    ----------
-    name : str
-        What the user wrote: ``sex``, ``hour:6-9,9-16``, ``sex*age``.
-    keys : tuple of str
-        The attributes that it combines.
-    labels : tuple of tuple of str
-        For each value, one label per key.
-    value : array of int
-        For each trip, the number of its value.
-    joined : tuple of tuple of str
-        Labels of the values that were merged into `OTHER`.
-    """
+    """A partition of the trips into segments."""
 
     name: str
+    """What the user wrote: ``sex``, ``hour:6-9,9-16``, ``sex*age``."""
     keys: tuple[str, ...]
+    """The attributes that it combines."""
     labels: tuple[tuple[str, ...], ...]
+    """For each value, one label per key."""
     value: Codes
+    """For each trip, the number of its value."""
     joined: tuple[tuple[str, ...], ...] = ()
+    """Labels of the values that were merged into `OTHER`."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,12 +53,12 @@ class Dimension:
 
     def join(self, which: Bools) -> Dimension:
         """Return the dimension with some values merged into `OTHER`."""
-        which = which | np.array([label == self.other for label in self.labels])
-        kept = [label for label, goes in zip(self.labels, which.tolist(), strict=True) if not goes]
-        going = [label for label, goes in zip(self.labels, which.tolist(), strict=True) if goes]
-        own = [label for label in going if not (self.joined and label == self.other)]
-        number = np.where(which, len(kept), np.cumsum(~which) - 1).astype(np.int32)
-        joined = tuple(sorted({*self.joined, *own}))
+        goes = which | np.array([label == self.other for label in self.labels])
+        going = {label for label, gone in zip(self.labels, goes.tolist(), strict=True) if gone}
+        kept = [label for label in self.labels if label not in going]
+        number = np.where(goes, len(kept), np.cumsum(~goes) - 1).astype(np.int32)
+        # The label of the values merged before is no label of its own.
+        joined = tuple(sorted({*self.joined, *(going - {self.other} if self.joined else going)}))
         return Dimension(self.name, self.keys, (*kept, self.other), number[self.value], joined)
 
     def select(self, which: Bools) -> Dimension:

@@ -1,9 +1,9 @@
 """Axes of attributes: the values of each in a hierarchy up to ``any``.
 
-A hierarchy lists what is public: all hours of a day, all age bands, the named groups. The observed values of a plain
-column are taken for its public code list. ``missing`` and ``other`` belong to every such axis whether or not they
-occur, since their presence would disclose that they do. They are *spare*: a reader may know that they are empty. So are
-open end bands of ages, and values that the user names as impossible.
+A hierarchy lists what is public: all hours of a day, all age bands, the named groups. For a plain column, the observed
+values stand for its public code list. ``missing`` and ``other`` belong to every such axis, because their presence would
+disclose that they occur. They are *spare*: readers may know that they are empty. So are open end bands of ages, and
+values that the user names as impossible.
 """
 
 from __future__ import annotations
@@ -38,28 +38,19 @@ MAX_VALUES = 1000
 
 @dataclass(frozen=True, eq=False)
 class AttributeAxis:
-    """An axis of an OD matrix beyond origin and destination.
-
-    Attributes
-    ----------
-    name : str
-        Name of its column.
-    tree : Hierarchy
-        From its values to ``any``.
-    named : frozenset of str
-        Values that are public regardless of the trips: all hours of a day, named groups. Other values are listed only
-        where a published row has them, since the list itself would show that they occur.
-    asked : str
-        What the user wrote, such as ``mode:car=1+2``.
-    observed : bool
-        Whether its values are those that occur in the data, so that one which is rare must not be recognisable.
-    """
+    """An axis of an OD matrix beyond origin and destination."""
 
     name: str
+    """Name of its column."""
     tree: Hierarchy
+    """From its values to ``any``."""
     named: frozenset[str] = frozenset()
+    """Values that are public regardless of the trips: all hours of a day, named groups. Other values are listed only if
+    a published row has them, since the list itself would show that they occur."""
     asked: str = ""
+    """What the user wrote, such as ``mode:car=1+2``."""
     observed: bool = False
+    """Whether its values are those that occur in the data, so that rare ones must not be recognisable."""
 
     @property
     def public(self) -> Hierarchy:
@@ -67,34 +58,29 @@ class AttributeAxis:
         return self.tree.public or self.tree
 
     def listed(self, published: Collection[str]) -> list[list[str]]:
-        """Return the levels that a reader of some rows may know, one list a level, from the values up to ``any``.
+        """Return the levels that a reader of rows may know, one list per level, from the values up to ``any``.
 
-        Values that are public regardless of the trips are all listed, others only where a row has them. One
-        placeholder a group stands for values that may have been left out.
-
-        Parameters
-        ----------
-        published : collection of str
-            The values of the axis in the rows.
+        Values that are public regardless of the trips are all listed, others only if they are ``published``. In each
+        group, one placeholder stands for the values that may have been left out.
         """
         tree, observed = self.public, set(published)
         chains = list(zip(*(ids[code].tolist() for ids, code in zip(tree.ids, tree.codes, strict=True)), strict=True))
         visible = [chain for chain in chains if chain[0] in self.named or chain[0] in observed]
         groups = {node for chain in visible for node in chain[1:-1]} | observed
-        residual = {
+        placeholders = {
             (UNLISTED,) * level + chain[level:]: None
             for level in range(1, tree.top)
             for chain in chains
             if not self.named and chain[level] in groups
         }
-        return [list(column) for column in zip(*visible, *residual, (UNLISTED,) * tree.top + (ANY,), strict=True)]
+        return [list(column) for column in zip(*visible, *placeholders, (UNLISTED,) * tree.top + (ANY,), strict=True)]
 
 
 def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = None) -> tuple[AttributeAxis, Codes]:
-    """Return the axis of an attribute, and the number of each of some raw values on it.
+    """Return the axis of an attribute, and for each raw value its number on the axis.
 
     * ``spec``: the attribute.
-    * ``values``: distinct raw values, empty where missing: values of a column, hours, days, or numbers of age bands.
+    * ``values``: distinct raw values, empty if missing: values of a column, hours, days, or numbers of age bands.
     * ``lookup``: the nested values in the file that ``spec.lookup`` names.
     """
     levels, labels = _lookup_levels(lookup, values) if lookup is not None else _LEVELS[spec.kind](spec, values)
@@ -104,21 +90,21 @@ def make_axis(spec: AttributeSpec, values: Labels, lookup: Hierarchy | None = No
         raise InputError(f"{spec.text!r} has the value {ANY!r}, which stands for dropped detail; rename the value")
     named = frozenset(levels[0]) if spec.is_public else frozenset()
     impossible = _impossible_values(spec, levels)
-    residual = [value for value in spare if value not in levels[0]]
+    further = [value for value in spare if value not in levels[0]]
     if len(levels[0]) > MAX_VALUES:
         raise InputError(
             f"{spec.text!r} has {len(levels[0]):,} values, more than a table can be published by; group them"
         )
-    levels = [[*level, *residual] for level in levels]
-    tree = _observed_tree(levels, frozenset(residual) | impossible, occurring)
+    levels = [[*level, *further] for level in levels]
+    tree = _observed_tree(levels, frozenset(further) | impossible, occurring)
     axis = AttributeAxis(spec.name, tree, named, spec.text, spec.is_observed)
     return axis, find_nodes(tree, 0, labels).astype(np.int32)
 
 
 def _observed_tree(levels: Levels, spare: Collection[str], occurring: Labels) -> Hierarchy:
-    """Return the tree over the values that occur, below the public tree of all values up to ``any``."""
+    """Return the tree over the values that occur, whose public tree has all values up to ``any``."""
     columns = {f"level {at}": list(level) for at, level in enumerate(levels)}
-    # The explicit root keeps the virtual root of a lookup table out.
+    # With this explicit root, the lookup table needs no virtual one.
     full = lookup_hierarchy(pa.table(columns | {ANY: [ANY] * len(levels[0])}))
     full = replace(full, public=None, spare=frozenset(spare))
     seen = np.zeros(len(full.leaves), dtype=bool)
@@ -127,22 +113,20 @@ def _observed_tree(levels: Levels, spare: Collection[str], occurring: Labels) ->
 
 
 def _impossible_values(spec: AttributeSpec, levels: Levels) -> frozenset[str]:
-    """Return the values that carry nothing: those that the user names, and the open end bands of ages."""
+    """Return the values that readers know to be empty: those that the user names, and the open end bands of ages."""
     named = set(spec.impossible)
     unknown = sorted(named.difference(*levels))
     if unknown and not spec.is_observed:
-        raise UnknownNameError.among(
-            f"value of {spec.name}", unknown[0], list(dict.fromkeys(chain.from_iterable(levels)))
-        )
+        raise UnknownNameError.among(f"value of {spec.name}", unknown[0], dict.fromkeys(chain.from_iterable(levels)))
     if spec.kind == "age":
         named |= {levels[0][0], levels[0][-1]}
     return frozenset(nodes[0] for nodes in zip(*levels, strict=True) if named & {*nodes})
 
 
 def join_rare_values(axis: AttributeAxis, rare: Bools) -> tuple[AttributeAxis, Codes]:
-    """Return an axis without some of its values, and for each of its leaves the number on it.
+    """Return an axis whose rare values are joined into ``other``, and for each leaf its new number.
 
-    They become ``other``, which is always there and spare: rows are the same whether or not they occur.
+    ``other`` is always on the axis and spare, so that rows are the same whether or not rare values occur.
     """
     full, labels = axis.public, np.where(rare, OTHER, axis.tree.leaves.astype(np.str_))
     kept = [value for value in full.leaves.tolist() if value not in {*axis.tree.leaves[rare].tolist()}]
@@ -193,7 +177,7 @@ def _numbered(names: Sequence[str], values: Labels) -> Labels:
 
 
 def _weekday_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
-    """Return the weekdays of the period, which is published, so that the others are known to be empty."""
+    """Return the weekdays of the period, which is public, so that readers know all others to be empty."""
     week = np.arange(7).astype("datetime64[D]")
     days = week if None in spec.period else _period_days(spec.period, values)
     here = [(WEEK[day], "weekend" if day > 4 else "working days") for day in np.unique(_weekday(days)).tolist()]

@@ -9,7 +9,7 @@
     weekday  date          the day on which it starts
     age                    bands of ages
     sex*age                every combination (segments only)
-    weekday without Saturday+Sunday     values that cannot occur, as everybody knows
+    weekday without Saturday+Sunday     values that are known not to occur
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ANY = "any"
 PLACE = "place"
 """Origin and destination together, in the order in which detail is dropped."""
 MISSING = "missing"
-"""Trips without a value; they form a value of their own, since subtraction would reveal them otherwise."""
+"""Trips without a value; they form a value of their own, since subtraction would otherwise reveal them."""
 OTHER = "other"
 """Values outside the named groups, or too rare for a table of their own."""
 START = "start_time"
 AGE_BANDS = (10, 20, 30, 40, 50, 60, 70)
 """Lower bounds of the paper's age bands; the last band is open."""
 RESERVED = frozenset({"origin", "destination", PLACE, "trips", "weight", "persons", "households"})
-"""Columns of a release, which no attribute may be called."""
+"""Columns of a release, whose names no attribute may have."""
 
 AttributeKind = Literal["column", "hour", "weekday", "date", "age"]
 Period = tuple[str | None, str | None]
@@ -43,9 +43,9 @@ Period = tuple[str | None, str | None]
 
 _WITHOUT = " without "
 _NAMES = re.compile(r"[^+]+\+?(?=\+|$)")
-"""Names with plus signs in between; a band of ages such as ``70+`` ends in one."""
+"""Names separated by plus signs; an age band such as ``70+`` ends in one."""
 _NIGHT = frozenset(("00", "01", "02", "03"))
-"""Hours that clocks skip somewhere, when they change."""
+"""Hours that are skipped somewhere when clocks change."""
 _FORMULA = re.compile(r"[=+\-@＝＋－＠]")
 
 
@@ -56,7 +56,7 @@ def is_formula(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AttributeSpec:
-    """One attribute, as a user asked for it."""
+    """One attribute, as the user asked for it."""
 
     text: str
     """What the user wrote, such as ``mode:car=1+2``."""
@@ -67,24 +67,24 @@ class AttributeSpec:
     slots: tuple[str, ...] = ()
     """For each hour of the day, its time slot; empty for single hours."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """The group of each value; empty where values are not grouped."""
+    """The group of each value; empty if values are not grouped."""
     lookup: str | None = None
     """File with a table of nested values."""
     age_bands: tuple[int, ...] = AGE_BANDS
     """Lower bounds of the second, third, ... age band."""
     period: Period = (None, None)
-    """Bounds of the period that the input is restricted to."""
+    """Bounds of the period to which the input is restricted."""
     impossible: frozenset[str] = frozenset()
-    """Values that a reader knows to be empty, and groups of such values."""
+    """Values that readers know to be empty, and groups of such values."""
 
     @property
     def source(self) -> str:
-        """The column that it is derived from, by our name."""
+        """The column from which it is derived, by our name."""
         return self.name if self.kind in ("column", "age") else START
 
     @property
     def is_public(self) -> bool:
-        """Whether its values are public regardless of the trips: hours, days of the week, age bands, named groups."""
+        """Whether its values are public regardless of the trips: hours, weekdays, age bands, named groups."""
         return bool(self.groups or self.lookup) or self.kind in ("hour", "weekday", "age")
 
     @property
@@ -136,13 +136,12 @@ def parse_attributes(
             raise InvalidValueError.reserved_name("an attribute", name, "a spreadsheet may evaluate it as a formula")
     specs = [parse_attribute(text, age_bands, period) for text in texts]
     if {"date", "weekday"} & set(names) or _is_one_day(period):
-        # On the day that clocks change, an hour of the night is known to be empty.
-        return [replace(spec, impossible=spec.impossible | _NIGHT) if _has_hours(spec) else spec for spec in specs]
+        # On a day on which clocks change, an hour of the night is known to be empty.
+        return [
+            replace(spec, impossible=spec.impossible | _NIGHT) if spec.kind == "hour" and not spec.slots else spec
+            for spec in specs
+        ]
     return specs
-
-
-def _has_hours(spec: AttributeSpec) -> bool:
-    return spec.kind == "hour" and not spec.slots
 
 
 def _is_one_day(period: Period) -> bool:

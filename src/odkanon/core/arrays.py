@@ -49,23 +49,19 @@ class FrozenArrays(dict[str, Any]):
 
 
 class Frozen:
-    """A frozen dataclass that is also checked, with its arrays made read-only, when it is copied or unpickled."""
+    """A frozen dataclass whose arrays, and mappings of arrays, are read-only, also in copies and when unpickled."""
 
     def __post_init__(self) -> None:
-        """Check all fields, and make arrays read-only."""
+        """Make arrays read-only; subclasses may check the fields instead."""
+        for name, values in self.__dict__.items():
+            if isinstance(values, np.ndarray):
+                object.__setattr__(self, name, read_only(values))
+            elif isinstance(values, Mapping) and all(isinstance(each, np.ndarray) for each in values.values()):
+                object.__setattr__(self, name, FrozenArrays(values))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
-
-
-def make_read_only(owner: object, *names: str) -> None:
-    """Make attributes of a frozen object read-only, if they are arrays or mappings of arrays."""
-    for name in names:
-        values = getattr(owner, name)
-        if values is not None:
-            fixed = FrozenArrays(values) if isinstance(values, Mapping) else read_only(values)
-            object.__setattr__(owner, name, fixed)
 
 
 def group_sum(codes: npt.NDArray[np.integer], groups: int, values: Ints) -> Ints:
@@ -92,7 +88,7 @@ def spans(first: Ints, end: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A grouping of rows."""
+    """A partition of rows into groups."""
 
     number: Codes
     """For each row, the number of its group."""
@@ -101,7 +97,7 @@ class Grouping:
     starts: Ints | None = None
     """For each group its first row, with rows sorted by group; None if they are not sorted."""
     order: Ints | None = None
-    """The order that sorts rows by group; None if they already are, or need not be."""
+    """The order that sorts rows by group; None if not needed."""
 
     def sum(self, values: Ints) -> Ints:
         """Return the exact sum of each group; an empty array for no values."""

@@ -60,7 +60,7 @@ def check_not_negative(what: str, value: Any, *, whole: bool = True) -> None:
 
 
 def check_result(what: str, value: Any, attribute: str, maker: str) -> None:
-    """Raise unless a value is a result of some functions, which have an attribute that nothing else has."""
+    """Raise unless a value has an attribute that only the results of some functions have."""
     if not hasattr(value, attribute):
         raise InvalidValueError.expected(what, f"a result of {maker}", value)
 

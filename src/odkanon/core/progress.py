@@ -1,4 +1,4 @@
-"""Progress of long tasks, which costs nothing unless someone asks for it."""
+"""Progress of long tasks, which costs nothing unless it is requested."""
 
 from __future__ import annotations
 

@@ -21,15 +21,15 @@ D = TypeVar("D")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Entries by name: the built-in ones, those that were registered, and those that entry points declare.
+    """Entries by name: the built-in ones, registered ones, and those that entry points declare.
 
     Another package declares its own in ``pyproject.toml`` and needs no import to be found::
 
         [project.entry-points."odkanon.methods"]
         my-method = "my_package:METHOD"
 
-    * ``what``: what one of them is called, such as ``"method"``; the group of its entry points is ``odkanon.methods``.
-    * ``builtin``: our own.
+    * ``what``: the noun for an entry, such as ``"method"``; the group of its entry points is ``odkanon.methods``.
+    * ``builtin``: our own entries.
     * ``check``: raises if something cannot be registered.
     """
 
@@ -41,7 +41,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._loaded = False
 
     def register(self, thing: T) -> T:
-        """Add something, and return it; a name that is taken is an error."""
+        """Add an entry and return it; raise if its name is taken."""
         if self._check is not None:
             self._check(thing)
         if thing.name in self._own and self._own[thing.name] is not thing:
@@ -56,7 +56,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _all(self) -> dict[str, T]:
         if not self._loaded:
-            from importlib.metadata import entry_points  # takes time, and the names of our own do without
+            from importlib.metadata import entry_points  # slow, and our own names do not need it
 
             self._loaded = True
             for point in entry_points(group=f"odkanon.{self.what}s"):
@@ -64,7 +64,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._own
 
     def __getitem__(self, name: str) -> T:
-        if name in self._builtin:  # without a look at what is installed, which takes time
+        if name in self._builtin:  # without searching the installed packages, which is slow
             return self._own[name]
         try:
             return self._all()[name]

@@ -1,4 +1,4 @@
-"""DuckDB, as every layer uses it: a connection that depends on nothing outside, quoting, and CSV files."""
+"""DuckDB as all layers use it: isolated connections, quoting, and CSV files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from odkanon.errors import is_disk_full
 _STATISTICS = "statistics_propagation"
 """Bounds values by the minimum and maximum of a Parquet file, which ignore NaN: every value would count as finite."""
 _TYPES = "type_pushdown"
-"""Reads a CSV column as numbers where a query tries to cast it, and so loses the lines that are not numbers."""
+"""Reads a CSV column as numbers if a query casts it, and so loses the lines that are not numbers."""
 
 
 def connect() -> duckdb.DuckDBPyConnection:

@@ -20,8 +20,8 @@ _EXACT = 10**15
 def weight_scale(total: float, heaviest: float = 0.0) -> int:
     """Return the number of units per unit of weight: a power of ten, at most a thousand million.
 
-    It is the finest of `DECIMALS` in which the total fits 64 bits. The heaviest trip alone must not decide it: it may
-    be suppressed, and the decimals of all others would disclose that it exists.
+    It is the finest of `DECIMALS` in which the total fits 64 bits. A single trip must not decide it: it may be
+    suppressed, and the decimals of all others would disclose that it exists.
     """
     if _finest(total) != _finest(total - heaviest):
         raise InputError(

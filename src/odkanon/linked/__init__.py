@@ -1,4 +1,4 @@
-"""Segments released together: one zoning, the whole and its parts on it, and nothing to be had by subtraction."""
+"""Linked tables: the whole and its segments on one zoning, such that subtraction isolates no group below the rule."""
 
 from odkanon.attributes.dimensions import Dimension
 from odkanon.linked.linked_release import LinkedReleases, Part, release_linked

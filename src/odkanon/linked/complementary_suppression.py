@@ -1,29 +1,30 @@
-"""Complementary suppression: what else must go so that no sum or difference isolates a group below the rule.
+"""Complementary suppression: further cells to suppress so that no sum or difference isolates a group below the rule.
 
-Take one dimension, such as age. Its cells are (class, value); the table of the whole gives the sum of each *row* (a
-class), and the account of each segment gives the sum of each *column* (a value). Once published cells are subtracted,
-an attacker knows, for each row and each column, the sum of its suppressed cells; classes that the whole suppresses
-count as one row, because only their sum is known. Every group whose mass these sums give away is a set ``X`` of
-suppressed cells with coefficients ``a[row] + b[column]`` that are 1 on ``X`` and 0 on the other suppressed cells.
+Take one dimension, such as age. Its cells are (class, value). The table of the whole gives the sum of each *row* (a
+class), the totals of each segment give the sum of each *column* (a value). After subtracting the published cells, an
+attacker knows the sum of the suppressed cells of each row and each column. Classes that the whole suppresses count as
+one row, because only their sum is known. Every group whose mass follows from these sums is a set ``X`` of suppressed
+cells, with coefficients ``a[row] + b[column]`` that are 1 on ``X`` and 0 on all other suppressed cells.
 
-*Rows.* We suppress until the suppressed cells of each row are none or meet the rule together. So every ``X`` made of
-complete rows is safe, since rules are monotone.
+*Rows.* Cells are suppressed until the suppressed cells of each row are none or jointly meet the rule. Every ``X`` made
+of complete rows is then safe, since thresholds are monotone.
 
 *Columns.* Otherwise some row has suppressed cells inside and outside of ``X``. In each row ``b`` takes at most two
-values, which differ by 1; ``X`` holds the cells with the larger one (or all or nothing where there is one value). For
-each threshold ``t`` let ``B`` be the columns with ``b > t``; ``X`` contains all cells of ``B`` in rows that have
-suppressed cells both inside and outside of ``B``. Some ``t`` gives such a row. Call ``v -> u`` *strong* if the cells
-of ``v`` in those rows where ``u`` is suppressed as well meet the rule together. If a strong arc leads from inside
-``B`` to outside, ``X`` contains a group that meets the rule and is safe. We suppress until, whenever ``v`` and ``u``
-are suppressed in one row, a path of strong arcs leads from ``v`` to ``u``: a path from inside ``B`` to outside has an
-arc that crosses over. So every ``X`` is safe.
+values, which differ by 1; ``X`` contains the cells with the larger one (or all or none if there is one value). For each
+threshold ``t`` let ``B`` be the columns with ``b > t``; ``X`` contains all cells of ``B`` in rows that have suppressed
+cells both inside and outside of ``B``. Some ``t`` gives such a row. An arc ``v -> u`` is *strong* if the cells of ``v``
+in the rows in which ``u`` is also suppressed jointly meet the rule. If a strong arc leads from inside ``B`` to outside,
+``X`` contains a group that meets the rule and is safe. Cells are suppressed until, whenever ``v`` and ``u`` are
+suppressed in one row, a path of strong arcs leads from ``v`` to ``u``. A path from inside ``B`` to outside has an arc
+that crosses over, so every ``X`` is safe.
 
-*Intervals.* That no group can be calculated does not mean that none is nearly known. On demand, more is suppressed
-until every suppressed cell below the rule may be empty, and may have k trips (`odkanon.linked.feasibility_intervals`).
+*Intervals.* A group that cannot be calculated may still be known within narrow bounds. On request, more cells are
+suppressed until every suppressed cell below the rule may be empty, and may have k trips
+(`odkanon.linked.feasibility_intervals`).
 
-Nested dimensions (sex and sex*age) are done from coarse to fine: the published cells of the coarser one are rows of
-the finer one, and its suppressed cells of a class are one row together. Persons are counted exactly in each group
-(union, not sum), so that the groups meet the rule in all its measures, whether or not an attacker could add them up.
+Nested dimensions (sex and sex*age) are protected from coarse to fine. The published cells of the coarser dimension are
+rows of the finer one, and its suppressed cells of a class form one row. Persons are counted exactly in each group
+(union, not sum), so groups meet the rule in all measures, whether or not an attacker could add them up.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The cells of one dimension that may be published."""
+    """The suppressed cells of one dimension."""
 
     suppressed: Bools
-    """For each cell."""
+    """For each cell, whether it is suppressed."""
     withheld: Bools
-    """For each value, whether it gets no table at all."""
+    """For each value, whether it has no table at all."""
 
 
 def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
-    """Return which classes of the whole are suppressed: those below the rule, and one more where these are too few.
+    """Return which classes of the whole are suppressed: those below the rule and, if they jointly are, one more.
 
-    * ``never``: classes that cannot be published, such as trips outside every zone.
+    ``never`` marks classes that cannot be published, such as trips outside every zone.
     """
     suppressed = never | ~rule.satisfied(classes)
     published = np.flatnonzero(~suppressed)
@@ -70,13 +71,13 @@ def protect_whole(classes: Flows, never: Bools, rule: Rule) -> Bools:
 def protect_partition(
     cells: Flows, closed: Bools, withheld: Bools, group: Ints, rule: Rule, *, widths: Mapping[str, int] | None = None
 ) -> Partition:
-    """Return the cells of one dimension to suppress; the docstring of this module shows that they suffice.
+    """Return the cells of one dimension to suppress; the docstring of this module proves that they suffice.
 
-    * ``cells``: ``origin`` is the row, ``destination`` the value; each occurs once.
+    * ``cells``: ``origin`` is the row, ``destination`` the value; each combination occurs once.
     * ``closed``: cells in rows of which nothing may be published.
-    * ``withheld``: for each value, whether it gets no table; those of a group then have one known sum together.
+    * ``withheld``: for each value, whether it has no table; only the sum of such values of a group is known.
     * ``group``: for each value, the value of the coarser dimension to which it belongs; all 0 without one.
-    * ``widths``: by measure that adds up, to within how much no suppressed cell below the rule may be known, in units.
+    * ``widths``: by additive measure, the least width of the feasibility interval of a cell below the rule, in units.
     """
     withheld = withheld.copy()
     suppressed = closed | ~rule.satisfied(cells)
@@ -97,13 +98,13 @@ def protect_partition(
 
 
 def _columns(withheld: Bools, group: Ints) -> Ints:
-    """Return, for each value, its column: its own where it has a table, one for the others of each group."""
+    """Return the column of each value: its own if it has a table, else that of its group."""
     values = np.arange(len(withheld))
     return np.where(withheld, len(withheld) + group, values)
 
 
 def _withhold(cells: Flows, withheld: Bools, group: Ints, pair: tuple[int, int]) -> None:
-    """Give up tables until two columns that cannot be kept apart are larger or one: the smallest of their groups."""
+    """Withhold, in place, the tables of inseparable columns with the smallest other table of a group, or else all."""
     values = len(withheld)
     size = np.bincount(cells.destination, cells.trips, values)
     for column in pair:
@@ -120,7 +121,7 @@ def _withhold(cells: Flows, withheld: Bools, group: Ints, pair: tuple[int, int])
 def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
     """Return further cells to suppress: one in each row whose suppressed cells do not jointly meet the rule.
 
-    The smallest published cell of the row is enough, as it meets the rule by itself.
+    The smallest published cell of the row suffices, as it meets the rule by itself.
     """
     extra = np.zeros(len(cells), dtype=bool)
     if not suppressed.any():
@@ -136,7 +137,7 @@ def _complements(cells: Flows, suppressed: Bools, rule: Rule) -> Bools:
 
 
 def _fix_columns(cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule) -> tuple[int, int] | None:
-    """Suppress, in place, until suppressed columns are connected; return a pair for which that is not possible."""
+    """Suppress cells, in place, until suppressed columns are connected; return a pair that cannot be, or None."""
     columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
     while True:
         joined, strong = _arcs(cells, suppressed, column, len(columns), rule)
@@ -154,14 +155,14 @@ def _fix_columns(cells: Flows, suppressed: Bools, column_of_value: Ints, rule: R
                 return int(columns[v]), int(columns[u])
             row, v, u = arc
             suppressed[(cells.origin == row) & ((column == v) | (column == u))] = True
-            # A cell that could be published meets the rule, so this arc is strong from now on.
+            # A publishable cell meets the rule, so this arc is strong from now on.
             strong[v, u] = True
 
 
 def _widen(
     cells: Flows, suppressed: Bools, column_of_value: Ints, rule: Rule, widths: Mapping[str, int]
 ) -> tuple[int, int] | None:
-    """Suppress, in place, until no small cell is nearly known; return a column for which that is not possible."""
+    """Suppress cells, in place, until no small cell has a narrow interval; return a column for which none help."""
     columns, column = np.unique(column_of_value[cells.destination], return_inverse=True)
     rows, row = np.unique(cells.origin, return_inverse=True)
     for measure, width in widths.items():
@@ -189,7 +190,7 @@ def _widen(
 
 
 def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rule) -> tuple[Bools, Bools]:
-    """Return which columns are suppressed in one row, and which arcs between them are strong."""
+    """Return which columns are suppressed in a common row, and which arcs between them are strong."""
     hidden = np.flatnonzero(suppressed)
     rows, row = np.unique(cells.origin[hidden], return_inverse=True)
     mask = np.zeros((len(rows), columns))
@@ -201,21 +202,21 @@ def _arcs(cells: Flows, suppressed: Bools, column: Ints, columns: int, rule: Rul
         if measure in DISTINCT:
             strong &= _contributors(cells, measure, hidden, row, column, mask) >= least
         else:
-            # Floats may be off in the last digits; asking for a little more keeps the answer on the safe side.
+            # Floats may be off in the last digits; a slightly larger threshold stays on the safe side.
             slack = 1 + 1e-9 if measure == "weight" else 1
             strong &= _spread(exact_masses(cells, measure)[hidden], row, column[hidden], mask) >= least * slack
     return joined, strong
 
 
 def _spread(mass: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
-    """Return, for columns v and u, the mass of v in rows where u is suppressed."""
+    """Return, for columns v and u, the mass of v in rows in which u is suppressed."""
     table = np.zeros_like(mask)
     np.add.at(table, (row, column), mass)
     return table.T @ mask
 
 
 def _contributors(cells: Flows, measure: str, hidden: Ints, row: Ints, column: Ints, mask: Matrix) -> Matrix:
-    """Return, for columns v and u, the distinct contributors of v in rows where u is suppressed."""
+    """Return, for columns v and u, the distinct contributors of v in rows in which u is suppressed."""
     contributions = cells.contributions[measure]
     row_of_cell = np.full(len(cells), -1, dtype=np.int64)
     row_of_cell[hidden] = row
@@ -231,7 +232,7 @@ def _contributors(cells: Flows, measure: str, hidden: Ints, row: Ints, column: I
 
 
 def _reachable(arcs: Bools) -> Bools:
-    """Return which nodes can be reached from which, by squaring."""
+    """Return for each node which nodes can be reached from it, by squaring."""
     reach = arcs | np.eye(len(arcs), dtype=bool)
     while True:
         further = (reach.astype(np.float64) @ reach) > 0
@@ -241,9 +242,9 @@ def _reachable(arcs: Bools) -> Bools:
 
 
 def _new_arc(cells: Flows, suppressed: Bools, column: Ints, arcs: list[Any]) -> tuple[int, int, int] | None:
-    """Return the row and the columns of the arc that costs least to make strong; None where none can be.
+    """Return the row and the columns of the arc that is cheapest to make strong, or None.
 
-    It takes a row in which a cell of the first column is still published, and one of the second exists.
+    The first column needs a published cell in the row, the second one any cell.
     """
     best: tuple[float, int, int, int] | None = None
     rows = int(cells.origin.max(initial=0)) + 1

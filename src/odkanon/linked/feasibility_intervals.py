@@ -1,20 +1,20 @@
 """Feasibility intervals of suppressed cells, given the sums of a table, and further suppression to widen them.
 
-Rows and columns of a table have known sums, and so have their suppressed cells once the published ones are subtracted.
-Whatever fits these sums may be true: a cell lies in an interval. Take the true numbers as a flow from rows to columns.
-Any other world differs from them by circulations: what one cell gains, others of its row and of its column lose. So the
-most that a cell can gain is the largest flow from its column back to its row, where each suppressed cell passes as much
-as it has on the way from column to row, and anything on the way from row to column; the most that it can lose is the
-largest flow the other way round. By the theorem of max flow and min cut both are exact: they are what two linear
-programmes give, at a fraction of the cost.
+Rows and columns of a table have known sums, and after subtracting the published cells so have their suppressed cells.
+Any numbers with these sums are feasible: each cell lies in an interval. Take the true numbers as a flow from rows to
+columns. All other feasible numbers differ from them by circulations: what one cell gains, others in its row and column
+lose. So the most that a cell can gain is the maximum flow from its column back to its row, where each suppressed cell
+has its own content as capacity from column to row, and infinite capacity from row to column. The most that it can lose
+is the maximum flow in the other direction. By the max-flow min-cut theorem both bounds are exact: they equal the optima
+of two linear programmes, at a fraction of the cost.
 
-Suppressing a cell more makes every interval wider or leaves it. One rectangle is enough: with (r, c) the cell, suppress
-(r, c'), (s, c) and (s, c'), and any amount can go around, up to what (r, c') and (s, c) have in one direction, and
+Suppressing another cell never narrows an interval. One rectangle suffices: for the cell (r, c), suppress (r, c'),
+(s, c) and (s, c'). Any amount can then circulate, up to the smaller of (r, c') and (s, c) in one direction, and of
 (r, c) and (s, c') in the other.
 
-Two ways of splitting that do not refine each other disclose nothing more jointly: any table by sex and any by age that
-have the same flows are those of some population. Cells without trips are not published either, and nobody knows that
-they have none.
+Two dimensions that do not refine each other disclose nothing more jointly: any table by sex and any by age with the
+same flows belong to some population. Cells without trips are not published either, and no reader knows that they are
+empty.
 
 References
 ----------
@@ -41,7 +41,7 @@ class Table(NamedTuple):
     mass: Ints
     """The true content of each cell, of shape (rows, columns)."""
     open: Bools
-    """Which cells are not published; empty ones are not either, and nobody knows it."""
+    """Which cells are not published, including empty ones."""
 
     @property
     def hidden(self) -> Ints:
@@ -51,14 +51,14 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Slack:
-    """By how much a cell can be smaller and larger than it is, given the sums."""
+    """The amounts by which a cell can be smaller and larger than it is, given the sums."""
 
     less: int
     more: int
 
 
-def slack_of(table: Table, row: int, column: int) -> Slack:
-    """Return how far a cell can move, exactly; numbers beyond some thousand millions are rounded down."""
+def exact_slack(table: Table, row: int, column: int) -> Slack:
+    """Return the exact slack of a cell; numbers beyond some thousand millions are rounded down."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -77,13 +77,13 @@ def slack_of(table: Table, row: int, column: int) -> Slack:
     return Slack(min(less * unit, int(hidden[row, column])), more * unit)
 
 
-def sure_slack(table: Table) -> tuple[Ints, Ints]:
-    """Return for every cell at least by how much it can be smaller and larger: what single rectangles allow.
+def least_slack(table: Table) -> tuple[Ints, Ints]:
+    """Return lower bounds of the slack of every cell, downwards and upwards, by rectangles.
 
-    Those for a smaller one use no cell twice, so that they add up; of those for a larger one the best is taken.
+    Downwards, rectangles share no cell, so they add up; upwards, the best one counts.
     """
     hidden, is_open = table.hidden, table.open.astype(np.int64)
-    crossing = hidden.T @ is_open  # of a column, what it hides in rows where another one is open
+    crossing = hidden.T @ is_open  # what one column hides in rows in which another one is open
     np.fill_diagonal(crossing, 0)
     others = hidden.sum(axis=1, keepdims=True) - hidden
     less = np.minimum(is_open @ crossing - others, hidden)
@@ -97,18 +97,18 @@ def sure_slack(table: Table) -> tuple[Ints, Ints]:
 
 
 def narrow_cell(table: Table, small: Bools, width: int) -> tuple[int, int] | None:
-    """Return a small cell that is known to exist, or to within less than some width; None where there is none."""
-    less, more = sure_slack(table)
+    """Return a small cell that must exist, or whose interval is too narrow; None if there is none."""
+    less, more = least_slack(table)
     hidden = table.hidden
     for row, column in np.argwhere(small & ((less < hidden) | (hidden + more < width))).tolist():
-        mass, slack = int(hidden[row, column]), slack_of(table, row, column)
+        mass, slack = int(hidden[row, column]), exact_slack(table, row, column)
         if slack.less < mass or mass + slack.more < width:
             return row, column
     return None
 
 
 def rectangle(table: Table, row: int, column: int, width: int) -> list[tuple[int, int]] | None:
-    """Return the published cells whose loss costs least and makes a cell's interval wide enough; None for none."""
+    """Return the published cells of the cheapest rectangle that makes a cell's interval wide enough, or None."""
     mass, is_open = table.mass, table.open
     own = int(mass[row, column])
     good = (mass >= own) & (mass[row] >= width - own) & (mass[:, [column]] >= width - own)

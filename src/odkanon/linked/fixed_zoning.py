@@ -1,4 +1,4 @@
-"""Releases beside an earlier one: on its zones, or of the trips since then."""
+"""Releases beside an earlier one: on its zones, or of the trips after it."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class AxisZones:
     zone_of_node: Ints
     """For each node, the number of its zone."""
     level: Ints
-    """For each node of a lookup table, its level; -1 where it does not matter."""
+    """For each node of a lookup table, its level; -1 if it does not matter."""
     outlines: Mapping[str, dict[str, Any]]
-    """GeoJSON geometries by zone, where they do not follow from the ids."""
+    """GeoJSON geometries by zone, unless they follow from the ids."""
 
     @property
     def plain(self) -> bool:
@@ -91,12 +91,13 @@ def zoning_of(release: Release | SavedRelease) -> Zoning:
 def _of_zones(zones: Zones) -> AxisZones:
     if zones.leaves is None:
         raise InputError("zones that are boxes cannot be used for other data; choose a method on a hierarchy")
-    features = []
-    for number, name in enumerate(zones.ids.tolist()):
-        about = {**zones.describe(number), "id": name}
-        features.append(
-            {"properties": about, "geometry": None if zones.resolution is not None else zones.geometry(number)}
-        )
+    features = [
+        {
+            "properties": {**zones.describe(number), "id": name},
+            "geometry": None if zones.resolution is not None else zones.geometry(number),
+        }
+        for number, name in enumerate(zones.ids.tolist())
+    ]
     return _of_features(features, "the release")
 
 
@@ -146,8 +147,8 @@ def lay_over(zones: AxisZones, tree: Hierarchy, full: Hierarchy | None = None) -
     """Return the zones over the leaves of other data, and for each leaf the number of its zone, -1 for none.
 
     * ``tree``: the tree over the leaves of the new data.
-    * ``full``: for lookup tables: the whole tree, since ``tree`` lacks what lies above its root; by default the table
-      that it was made of.
+    * ``full``: for lookup tables: the whole tree, with the levels above the root of ``tree``; by default the table from
+      which it was made.
     """
     if tree.resolution is None:
         zone_of_leaf = _lookup_leaves(zones, full or tree.public or tree, tree.leaves)
@@ -203,7 +204,7 @@ def _lookup_leaves(zones: AxisZones, full: Hierarchy, leaves: npt.NDArray[Any]) 
 
 
 def _assign(zone_of_leaf: Codes, above: npt.NDArray[Any], nodes: npt.NDArray[Any], zone: Ints) -> None:
-    """Put each leaf into the zone of its ancestor; a leaf in two zones means that the zones overlap."""
+    """Assign each leaf to the zone of its ancestor; raise if a leaf is in two zones."""
     if len(nodes) == 0 or len(above) == 0:
         return
     order = np.argsort(nodes, kind="stable")
@@ -218,9 +219,9 @@ def _assign(zone_of_leaf: Codes, above: npt.NDArray[Any], nodes: npt.NDArray[Any
 
 
 def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarchy | None = None) -> Release:
-    """Return the release of a matrix on given zones: flows below the rule are suppressed, however many they are.
+    """Return the release of a matrix on given zones; any number of flows below the rule is suppressed.
 
-    ``parameters["trips_outside"]`` counts the trips with an end in no zone; they are suppressed, too.
+    ``parameters["trips_outside"]`` counts the trips with an end outside all zones, which are also suppressed.
 
     Examples
     --------
@@ -256,19 +257,18 @@ _CLOCK = ("timezone", "time_format")
 
 
 def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> InputSpec:
-    """Return the description of an input that has grown, of the trips after an earlier release only.
+    """Return the description of an input that has grown, restricted to the trips after an earlier release.
 
-    A new release of all trips so far, beside an earlier one, could be subtracted from it: a flow of 40 that was 38
-    discloses two people. Releases of disjoint trips disclose nothing jointly that they do not disclose singly: the
-    inputs that fit both are all combinations of one that fits the first and one that fits the second. This holds for
-    every method, and on the public zones of the earlier release. Late trips of a published period are left out.
+    A release of all trips so far could be compared with the earlier one: a flow of 40 that was 38 discloses two people.
+    Releases of disjoint trips disclose nothing jointly that they do not disclose singly: the inputs that fit both are
+    all combinations of an input that fits the first and one that fits the second. This holds for every method, and on
+    the public zones of the earlier release. Late trips of a published period are left out.
 
     * ``reading``: the whole input.
-    * ``earlier``: what the recipe of the earlier release states about its input.
-    * ``name``: what to call that release.
+    * ``earlier``: the reading options in the recipe of the earlier release.
+    * ``name``: the name of that release in messages.
 
-    Raises `InputError` if the earlier release does not state where it ends, or by which clock; or nothing lies after
-    it.
+    Raises `InputError` if the earlier release has no end date or another clock, or if no day lies after it.
 
     Examples
     --------
@@ -296,6 +296,6 @@ def only_new(reading: InputSpec, earlier: Mapping[str, Any], name: str) -> Input
 
 
 def _start_column(columns: Mapping[str, str] | None) -> str | None:
-    """Return which column was named as the start of a trip, whichever way round."""
+    """Return the column that was named as the start of a trip, in a mapping of either direction."""
     turned = {theirs: ours for ours, theirs in (columns or {}).items()}
     return (columns or {}).get("start_time", turned.get("start_time"))

@@ -1,4 +1,4 @@
-"""The whole and its segments on one zoning, released together."""
+"""The whole and its segments, released on one zoning."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from odkanon.attributes.dimensions import Dimension, parent_dimension
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.fixed_zoning import Zoning
-from odkanon.linked.suppression_pattern import find_rare, too_few
-from odkanon.linked.zoning_search import Attempt, Ground, join_rare, search_joining
+from odkanon.linked.suppression_pattern import find_rare, jointly_rare
+from odkanon.linked.zoning_search import Attempt, LinkedTables, join_rare, search_joining
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import ReleaseSpec
@@ -38,11 +38,11 @@ class Part:
     segment: dict[str, str]
     title: str
     release: Release | None
-    """None where nothing of it can be published."""
+    """None if nothing of it can be published."""
     joined: list[dict[str, str]]
-    """The segments that it stands for, where several were too rare for a table of their own."""
+    """The segments that it combines, if several were too rare for tables of their own."""
     reason: str | None = None
-    """Why nothing of it can be published."""
+    """The reason why nothing of it can be published."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,13 @@ class LinkedReleases:
     whole : Release
         The release of all trips.
     parts : tuple of Part
-        Those of the segments, by dimension and value.
+        The segments with their releases, by dimension and value.
     coarseness : float
-        By which factor the thresholds were raised when the zones were chosen, so that segments fit them too.
+        The factor by which thresholds were raised when the zones were chosen, so that segments fit them too.
     suppressed : mapping of str to float
         Share of trips that the tables of each dimension suppress.
     budget : float or None
-        Share that they were allowed to suppress; None on given zones.
+        The largest share that they may suppress; None on given zones.
     """
 
     whole: Release
@@ -71,10 +71,9 @@ class LinkedReleases:
 
     @property
     def over_budget(self) -> dict[str, float]:
-        """The dimensions whose tables suppress more than they may, because no zones do with less."""
-        return {
-            name: share for name, share in self.suppressed.items() if self.budget is not None and share > self.budget
-        }
+        """The dimensions whose tables exceed the budget on every zoning that was tried."""
+        limit = 1.0 if self.budget is None else self.budget
+        return {name: share for name, share in self.suppressed.items() if share > limit}
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
@@ -119,21 +118,21 @@ def release_linked(
     Parameters
     ----------
     trips : Trips or ODMatrix
-        The trips, or a matrix of them by what dimensions split them by; see `odkanon.build_od`.
+        The trips, or a matrix of them by the values of the dimensions; see `odkanon.build_od`.
     rule : Rule
-        What every flow of every table meets, and every group that tables give away.
+        What every flow of every table meets, and every group whose mass follows from the tables.
     dimensions : sequence of Dimension
-        How to split them; see `odkanon.attributes.dimensions.make_dimensions`.
+        The dimensions; see `odkanon.attributes.dimensions.make_dimensions`.
     resolution, within
-        Of trips, as for `odkanon.build_od`; a matrix has its own.
+        As for `odkanon.build_od`; ignored for a matrix.
     segment_budget : float
-        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become as coarse as that takes, and
-        the rarest values are joined into one. Where even that is not enough, ``over_budget`` of the result is true.
+        Share of trips that the tables of a dimension may suppress, in [0, 1). Zones become coarse enough for it, and
+        the rarest values are joined. If that is not enough, ``over_budget`` of the result lists the dimension.
     zoning : Zoning, optional
-        Given zones, instead of choosing them; see `odkanon.open_release` and `zoning_of`.
+        Given zones, instead of a search; see `odkanon.open_release` and `zoning_of`.
     protect_intervals : bool
-        Suppress more, until no flow of a segment below the rule is known to exist, or to within less than the rule asks
-        for, by whoever has all tables and the totals of the segments.
+        Suppress more, so that a reader of all tables and of the totals of the segments cannot show that a flow below
+        the rule exists, nor bound it more narrowly than the rule.
     method, **options
         How zones are chosen; see `odkanon.methods.anonymize`.
 
@@ -167,27 +166,31 @@ def release_linked(
         )
     before = dimensions
     od, dimensions = _without_rare(od, dimensions, parents, rule)
-    left_out = [each.segment(value) for each, now in zip(before, dimensions, strict=True) for value in _gone(each, now)]
-    ground = join_rare(Ground(od, dimensions, parents, rule, intervals=protect_intervals))
+    left_out = [
+        each.segment(int(value))
+        for each, now in zip(before, dimensions, strict=True)
+        for value in np.setdiff1d(each.value, now.value)
+    ]
+    tables = join_rare(LinkedTables(od, dimensions, parents, rule, intervals=protect_intervals))
     if zoning is None:
-        ground, attempt = search_joining(ground, segment_budget, method, options)
+        tables, attempt = search_joining(tables, segment_budget, method, options)
         parameters = {**attempt.parameters, "coarseness": attempt.factor, "segment_budget": segment_budget}
     else:
-        method, attempt, parameters = "zones", ground.on(zoning, 1.0, {}), {}
+        method, attempt, parameters = "zones", tables.on(zoning, 1.0, {}), {}
     if protect_intervals:
         parameters["protect_intervals"] = True
     if left_out:
         parameters["left_out"] = left_out
-    dimensions = list(ground.dimensions)
+    dimensions = list(tables.dimensions)
     if not attempt.plan.whole.any():
         raise RefusedError(
             f"nothing can be published: no flow between the zones meets {rule}, or only one, which the others disclose"
         )
     names = [dimension.name for dimension in dimensions]
     spec = ReleaseSpec(rule, None, method, parameters)
-    whole = ground.release(ground.pairs, spec.with_parameters(released_with=names), attempt, attempt.plan.whole)
+    whole = tables.release(tables.pairs, spec.with_parameters(released_with=names), attempt, attempt.plan.whole)
     whole = replace(whole, seconds=time.perf_counter() - started)
-    parts = [part for number in range(len(dimensions)) for part in _parts(ground, spec, attempt, number)]
+    parts = [part for number in range(len(dimensions)) for part in _parts(tables, spec, attempt, number)]
     shares = {each.name: share for each, share in zip(dimensions, attempt.plan.shares, strict=True)}
     return LinkedReleases(whole, tuple(parts), attempt.factor, shares, segment_budget if zoning is None else None)
 
@@ -195,7 +198,7 @@ def release_linked(
 def _counted(
     trips: Trips, dimensions: Sequence[Dimension], resolution: int, within: Area | None
 ) -> tuple[ODMatrix, list[Dimension]]:
-    """Count trips by pair and value; the dimensions are then those of the rows."""
+    """Count trips by pair and value; the returned dimensions refer to the rows of the matrix."""
     if within is not None or trips.zoning is not None:
         dimensions = [each.select(trips.inside(resolution, within)) for each in dimensions]
     od = count_trips(trips, resolution, within, lambda inside: ((), tuple(each.value for each in dimensions)))
@@ -210,7 +213,7 @@ def _without_rare(
         here, split = od.flows.take(keep), [each.select(keep) for each in dimensions]
         gone = np.zeros(len(here), dtype=bool)
         for each, parent in zip(split, parents, strict=True):
-            gone |= too_few(here, each, None if parent is None else split[parent], rule)
+            gone |= jointly_rare(here, each, None if parent is None else split[parent], rule)
         if not gone.any():
             break
         keep[np.flatnonzero(keep)[gone]] = False
@@ -219,30 +222,21 @@ def _without_rare(
     return od.reject(~keep, RARE), split
 
 
-def _gone(before: Dimension, now: Dimension) -> list[int]:
-    return [int(value) for value in np.setdiff1d(before.value, now.value)]
-
-
-def _parts(ground: Ground, spec: ReleaseSpec, attempt: Attempt, number: int) -> list[Part]:
-    dimension, published = ground.dimensions[number], attempt.plan.cells[number]
-    rare = find_rare(ground.od.flows, dimension, ground.rule)
+def _parts(tables: LinkedTables, spec: ReleaseSpec, attempt: Attempt, number: int) -> list[Part]:
+    dimension, published = tables.dimensions[number], attempt.plan.cells[number]
+    rare = find_rare(tables.od.flows, dimension, tables.rule)
     parts = []
-    about: dict[str, Any]
-    for value in range(len(dimension)):
+    for value in np.unique(dimension.value).tolist():
         segment, joined = dimension.segment(value), dimension.segments_of(value)
-        about = {"dimension": dimension.name, "segment": segment}
-        if joined != [segment]:
-            about["joined"] = joined
+        combined = {} if joined == [segment] else {"joined": joined}
         release = None
-        which = dimension.value == value
         if published[:, value].any():
-            od = ground.od.take(which).of_any_attribute()
-            # What was turned away on reading belongs to no segment; the account of the whole has it.
+            od = tables.od.take(dimension.value == value).without_attributes()
+            # Rows rejected on reading belong to no segment; the provenance of the whole lists them.
             od = replace(od, source=replace(od.source, rows=od.trips, rejected={}, lookalikes=0))
-            release = ground.release(od, spec.with_parameters(**about), attempt, published[:, value])
-        if which.any():
-            reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
-            parts.append(
-                Part(dimension.name, segment, dimension.title(value), release, about.get("joined", []), reason)
-            )
+            own = spec.with_parameters(dimension=dimension.name, segment=segment, **combined)
+            release = tables.release(od, own, attempt, published[:, value])
+        reason = None if release else TOO_FEW if rare[value] else NO_SAFE_TABLE
+        title = dimension.title(value)
+        parts.append(Part(dimension.name, segment, title, release, combined.get("joined", []), reason))
     return parts

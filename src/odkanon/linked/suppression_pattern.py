@@ -1,4 +1,4 @@
-"""Which cells of the whole and of every dimension may be published on a given zoning."""
+"""The cells of the whole and of every dimension that may be published on a given zoning."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Plan:
 
 
 def count(flows: Flows, origin: Codes | Ints, destination: Codes | Ints) -> Flows:
-    """Return flows counted by two numbers each."""
+    """Return the flows merged by two numbers."""
     return flows.merge(origin.astype(np.int32), destination.astype(np.int32))[0]
 
 
 def count_values(flows: Flows, dimension: Dimension) -> Flows:
-    """Return the masses of each value of a dimension that occurs; its number is the destination."""
+    """Return the masses of each value of a dimension that occurs; the destination is the value."""
     return count(flows, np.zeros(len(flows), dtype=np.int32), dimension.value)
 
 
@@ -45,23 +45,23 @@ def groups_of(dimension: Dimension, parent: Dimension | None) -> Ints:
 
 
 def find_rare(flows: Flows, dimension: Dimension, rule: Rule) -> Bools:
-    """Return which values have so few trips in all that they cannot have a table."""
+    """Return which values are below the rule in total, so that they cannot have a table."""
     totals = count_values(flows, dimension)
     rare = np.zeros(len(dimension), dtype=bool)
     rare[totals.destination[~rule.satisfied(totals)]] = True
     return rare
 
 
-def too_few(flows: Flows, dimension: Dimension, parent: Dimension | None, rule: Rule) -> Bools:
-    """Return which flows belong to rare values that are below the rule even together.
+def jointly_rare(flows: Flows, dimension: Dimension, parent: Dimension | None, rule: Rule) -> Bools:
+    """Return which flows belong to rare values that are below the rule even jointly.
 
-    Subtracting all tables from the whole would isolate them, wherever they are: they have to go from the whole, too.
+    Subtracting all tables from the whole would isolate them on any zoning, so the whole has to omit them, too.
     """
     rare, group = find_rare(flows, dimension, rule), groups_of(dimension, parent)
     theirs = rare[dimension.value]
     group_of_flow = group[dimension.value]
-    rests = count(flows.take(theirs), group_of_flow[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
-    return theirs & np.isin(group_of_flow, rests.origin[~rule.satisfied(rests)])
+    residuals = count(flows.take(theirs), group_of_flow[theirs], np.zeros(int(theirs.sum()), dtype=np.int32))
+    return theirs & np.isin(group_of_flow, residuals.origin[~rule.satisfied(residuals)])
 
 
 def make_plan(
@@ -76,11 +76,10 @@ def make_plan(
 ) -> Plan:
     """Return the cells that may be published.
 
-    * ``flows``: trips, or groups of them that are of the same value of each dimension.
+    * ``flows``: trips, or groups of trips with the same value of each dimension.
     * ``klass``: for each flow, the number of its class; -1 outside every zone.
     * ``parents``: for each dimension, the coarser one that it refines.
-    * ``widths``: least width of the feasibility interval of a suppressed cell; see
-      `odkanon.linked.complementary_suppression.protect_partition`.
+    * ``widths``: see `odkanon.linked.complementary_suppression.protect_partition`.
     """
     outside = np.where(klass < 0, classes, klass)
     counted = count(flows, outside, np.zeros(len(flows), dtype=np.int32))
@@ -128,7 +127,7 @@ def _plan_dimension(
 
 
 def _rows(klass: Ints, whole: Bools, above: tuple[Dimension, Bools] | None) -> Ints:
-    """Return, for each flow, the finest published group in which it is counted: one row for all that are in none."""
+    """Return the row of each flow: the finest published group that counts it; one row for all flows in none."""
     if above is None:
         return np.where(whole[klass], klass + 1, 0)
     parent, published = above

@@ -100,7 +100,7 @@ class Path(ABC):
         A rule that consists of thresholds is monotone, so its first feasible step is the only one of interest. Other
         rules are not, but their thresholds are: no step before the first that meets these can be feasible.
         """
-        step = self.first_within(rule.asking(), budget, allowance, guess)
+        step = self.first_within(rule.with_constraints(), budget, allowance, guess)
         if step is None:
             return
         if rule.thresholds_only:

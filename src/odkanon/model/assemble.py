@@ -40,9 +40,8 @@ def assemble(
     """Return the release of a matrix on a zoning: the classes that meet the rule.
 
     * ``origins``, ``destinations``: the zones.
-    * ``origin_zone``, ``destination_zone``: for each OD pair, the numbers of its zones; -1 where it lies in none.
-    * ``candidate``: for each OD pair, whether it may be published, as all may by default; the others are suppressed
-      already.
+    * ``origin_zone``, ``destination_zone``: for each OD pair, the numbers of its zones; -1 if it lies in none.
+    * ``candidate``: for each OD pair, whether it may be published; by default, all may.
     """
     rule, budget = spec.rule, spec.budget
     candidate = np.ones(len(od), dtype=bool) if candidate is None else candidate
@@ -57,7 +56,7 @@ def assemble(
         companion = taken if companion is None else companion + taken
         published[candidate] = good[number]
     if not rule.thresholds_only and budget is not None:
-        # Constraints beyond thresholds may take any number of flows, so all of them count.
+        # Constraints are not monotone and may suppress any number of flows, so all suppressed flows count.
         companion, spent = None, budget.mass(od.flows, ~published)
         if spent > budget.allowance(od.flows):
             return Release.empty(od, spec, over_budget(rule, budget, od.flows, spent))
@@ -89,9 +88,9 @@ def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int) -> str
 
 
 def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zones, rule: Rule) -> Totals | None:
-    """Take the smallest class out of the ``good`` ones, in place; return what it has, or None where there is none.
+    """Remove the smallest class from the ``good`` ones, in place; return its totals, or None if there is no class.
 
-    Where its origin has too few destinations left, the rest of that goes, too.
+    If its origin then has too few destinations, its other classes are removed, too.
     """
     if not good.any():
         return None
@@ -105,7 +104,7 @@ def add_companion(merged: Flows, good: Bools, origins: Zones, destinations: Zone
 def release_of_cuts(
     od: ODMatrix, spec: ReleaseSpec, origin_cut: Cut, destination_cut: Cut, candidate: Bools | None = None
 ) -> Release:
-    """Return the homogeneous release of one cut for each axis, of the full trees or of parts of them."""
+    """Return the homogeneous release of one cut per axis, of the full trees or of parts of them."""
     origins, zone_of_origin = zones_of_cut(od.origins, origin_cut)
     destinations, zone_of_destination = zones_of_cut(od.destinations, destination_cut)
     return assemble(
@@ -120,7 +119,7 @@ def release_of_cuts(
 
 
 def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination_zone: Codes) -> Codes:
-    """For each pair, the class between its zones, also where the pair itself was suppressed before."""
+    """Return for each pair the class between its zones, even if the pair itself was suppressed before."""
     if len(merged) == 0:
         return np.full(len(origin_zone), -1, dtype=np.int32)
     width = int(destination_zone.max()) + 1

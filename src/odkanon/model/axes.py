@@ -1,4 +1,4 @@
-"""The place axes of a matrix, and what it counts: trips from an origin to a destination, or something at one place."""
+"""The place axes of a matrix, and what it counts: trips from an origin to a destination, or records at one place."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ RECORDS = "records"
 class Subject:
     """What a table counts, and by which places.
 
-    A table by one place has a second axis that is a single point, which takes no part in anything and is in no file.
-
-    Attributes
-    ----------
-    place : str or None
-        The name of the only place axis; None for trips from an origin to a destination.
-    unit : str
-        What is counted, in the plural.
+    In a table by one place, the second axis is a single point that appears in no file.
 
     Examples
     --------
@@ -37,7 +30,9 @@ class Subject:
     """
 
     place: str | None = None
+    """The name of the only place axis; None for trips from an origin to a destination."""
     unit: str = TRIPS
+    """What is counted, in the plural."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -21,7 +21,7 @@ from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy, single_point
 
 LOCATED = 10
-"""H3 resolution at which a release is compared with its trips, where its leaves are coarser than their coordinates."""
+"""H3 resolution for comparing a release with its trips, if its leaves are coarser than their coordinates."""
 
 
 class Matrix(Protocol):
@@ -49,7 +49,7 @@ class Matrix(Protocol):
 
     @property
     def located(self) -> Matrix:
-        """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
+        """The same trips between smaller cells than the leaves, if their coordinates are known; else this matrix."""
         ...
 
     def with_axes(self, axes: Sequence[AttributeAxis], numbers: Sequence[Codes]) -> Matrix:
@@ -80,7 +80,7 @@ class ODMatrix(MeasureColumns):
     axes : tuple of AttributeAxis
         Attribute axes of a cube; each OD pair then has one row for every combination of their values.
     finer : Matrix, optional
-        The same trips between cells of `LOCATED`, where leaves are coarser than their coordinates.
+        The same trips between cells of resolution `LOCATED`, if leaves are coarser than their coordinates.
     """
 
     origins: Hierarchy
@@ -95,7 +95,7 @@ class ODMatrix(MeasureColumns):
 
     @property
     def located(self) -> Matrix:
-        """The same trips between smaller cells than the leaves, where their coordinates are known; or this matrix."""
+        """The same trips between smaller cells than the leaves, if their coordinates are known; else this matrix."""
         return self if self.finer is None else self.finer
 
     def tree(self, axis: Axis) -> Hierarchy:
@@ -159,17 +159,17 @@ class ODMatrix(MeasureColumns):
         kept = replace(flows, origin=flow_origin, destination=flow_destination)
         return replace(self, origins=origins, destinations=destinations, flows=kept, finer=None)
 
-    def of_any_attribute(self) -> ODMatrix:
+    def without_attributes(self) -> ODMatrix:
         """Return the matrix without its attribute axes."""
         flows, _ = self.flows.merge(self.flows.origin, self.flows.destination)
         return replace(self, flows=replace(flows, pairs=np.ones_like(flows.pairs)), axes=())
 
     def reject(self, which: Bools, reason: str) -> ODMatrix:
-        """Return the matrix without some of its rows, whose trips are counted as rejected for a reason."""
+        """Return the matrix without some of its rows, whose trips count as rejected for a reason."""
         if not which.any():
             return self
         gone = self.flows.totals(which)
-        # Each trip counts as one input row, which holds unless the input was aggregated.
+        # Each trip counts as one input row, which is exact unless the input was aggregated.
         source = self.source.reject(reason, Rejected(gone.trips, gone.trips, gone.weight_units or 0))
         return replace(self.take(~which), source=source)
 
@@ -194,7 +194,7 @@ class ODMatrix(MeasureColumns):
         return replace(self, flows=flows, axes=tuple(axes), finer=finer)
 
     def in_memory(self) -> ODMatrix:
-        """Return the matrix itself, whose pairs are in memory."""
+        """Return the matrix itself."""
         return self
 
     def __repr__(self) -> str:
@@ -225,23 +225,15 @@ def od_matrix(
     attributes: tuple[Codes, ...] = (),
     source: Source,
 ) -> ODMatrix:
-    """Return the matrix of records with numbered places; records of the same pair are added up.
+    """Return the matrix of records with numbered places; records of the same pair are merged.
 
-    Parameters
-    ----------
-    origins, destinations : Hierarchy
-        Trees over at least the leaves that occur; other leaves are dropped.
-    origin, destination : array of int
-        For each record, the number of its leaf.
-    trips : array of int, optional
-        Trips of each record; one each by default.
-    weight : array of int, optional
-        Weight of each record, in units of ``1 / scale``.
-    contributors : mapping of str to array of int, optional
-        By measure, the number of the contributor (a person, a household) of each record; -1 if unknown, which counts
-        as no contributor.
-    axes, attributes : tuple of AttributeAxis, tuple of array of int
-        Attribute axes, and for each of them the number of the value of each record.
+    * ``origins``, ``destinations``: trees over at least the leaves that occur; other leaves are dropped.
+    * ``origin``, ``destination``: for each record, the number of its leaf.
+    * ``trips``: trips of each record; one each by default.
+    * ``weight``: weight of each record, in units of ``1 / scale``.
+    * ``contributors``: by measure, the number of the contributor (a person, a household) of each record; -1 if unknown,
+      which counts as no contributor.
+    * ``axes``, ``attributes``: attribute axes, and for each of them the number of the value of each record.
     """
     count = len(origin)
     origins, origin = _observed(origins, origin)

@@ -73,17 +73,14 @@ class Summary(MeasureColumns):
     @property
     def mean_weight(self) -> Fraction:
         """Exact mean weight of a trip in the whole data set, of which this may be a part."""
-        if self.source.mean_weight is not None:
-            return self.source.mean_weight
-        if self.weight_units is None or self.trips == 0:
+        mean = self.own_mean_weight if self.source.mean_weight is None else self.source.mean_weight
+        if mean is None:
             raise InputError("protecting the population needs a weight for each trip; name the column of weights")
-        return Fraction(self.weight_units, self.trips * self.scale)
+        return mean
 
     @property
     def own_mean_weight(self) -> Fraction | None:
         """Exact mean weight of the trips of this matrix; None without trips or weights."""
-        return (
-            Fraction(self.weight_units, self.trips * self.scale)
-            if self.weight_units is not None and self.trips
-            else None
-        )
+        if self.weight_units is None or not self.trips:
+            return None
+        return Fraction(self.weight_units, self.trips * self.scale)

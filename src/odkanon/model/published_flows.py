@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Codes, Frozen, Ints, group_sum, make_read_only
+from odkanon.core.arrays import Bools, Codes, Frozen, Ints, group_sum
 from odkanon.core.weights import round_units, round_units_up
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.measures import MeasureColumns
@@ -28,41 +28,25 @@ class Classes(MeasureColumns, Frozen):
     weight_units: Ints | None
     """Sum of weights, in units of ``1 / scale``."""
     contributors: Mapping[str, Ints]
-    """Number of distinct contributors, for each measure that counts them and that is published."""
+    """Number of distinct contributors, for each published measure that counts them."""
     scale: int
     min_contributors: Mapping[str, Ints] = field(default_factory=dict)
     """Lower bounds of the numbers of contributors that must not be published. The rule is checked with them."""
     attributes: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
-    """Values on the axes of attributes, by the name of the axis; ``any`` where it was dropped."""
+    """Values on the attribute axes, by the name of the axis; ``any`` for dropped detail."""
     finest_pairs: Ints | None = None
-    """Where zones of one class lie in those of another: for how many leaf pairs it is the finest class."""
+    """For nested classes: the number of leaf pairs of which each is the finest class."""
     at_cap: Bools | None = None
-    """The same: whether a class lists as many trips as it may, so that it has *at least* so many."""
+    """For nested classes: whether a class lists as many trips as its cap allows, so that it has *at least* so many."""
     hides_weight: Bools | None = None
-    """The same: whether its weight would disclose how many of its trips are listed elsewhere, or their weight."""
+    """For nested classes: whether its weight would disclose the number or the weight of trips listed elsewhere."""
     standard_error: npt.NDArray[np.float64] | None = None
-    """Of the trips of each class, where noise was added; None for counts."""
+    """Standard error of the trips of each class if noise was added; None for counts."""
 
     @property
-    def sure(self) -> Classes:
-        """What is certain of the classes, published or not."""
+    def with_min_contributors(self) -> Classes:
+        """The classes with the lower bounds of all numbers of contributors, published or not."""
         return replace(self, contributors={**self.min_contributors, **self.contributors})
-
-    def __post_init__(self) -> None:
-        make_read_only(
-            self,
-            "origin",
-            "destination",
-            "trips",
-            "weight_units",
-            "contributors",
-            "min_contributors",
-            "attributes",
-            "finest_pairs",
-            "at_cap",
-            "hides_weight",
-            "standard_error",
-        )
 
     def __len__(self) -> int:
         return len(self.trips)
@@ -76,10 +60,10 @@ Real weights have few digits, so the nine decimals of a sum would be a fingerpri
 
 
 def disclosed_weights(trips: Ints, weight: Ints, hides: Bools | None = None, least: int = 0) -> Ints:
-    """Return the weights of rows as they may be published, in their own units.
+    """Return the publishable weights of rows, in their own units.
 
-    * ``hides``: rows whose own weight must not be published (`Classes.hides_weight`). They have the mean weight of a
-      trip of the others, which follows from these; 0 where there are no others.
+    * ``hides``: rows whose own weight must not be published (`Classes.hides_weight`). They get the mean weight of a
+      trip of the other rows, which follows from these; 0 if there are no others.
     * ``least``: the disclosed threshold; no row that meets it is rounded to less.
     """
     disclosed = round_units(weight, WEIGHT_DIGITS)
@@ -110,7 +94,7 @@ def published_classes(
 
 
 def used_zones(zones: Zones, occurring: Codes | Ints) -> tuple[Zones, Codes]:
-    """Keep the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
+    """Return the zones that occur, sorted by id; a zone without a published flow would disclose a suppressed one."""
     used: Ints = np.unique(occurring).astype(np.int64)
     used = used[np.argsort(zones.ids[used], kind="stable")]
     number = np.zeros(len(zones.ids), dtype=np.int32)
@@ -123,44 +107,40 @@ class Assignment(Frozen):
     """The class of each pair of a matrix in memory."""
 
     od: ODMatrix
-    """The input."""
     area_of_pair: Codes
-    """For each OD pair of the input, the class in whose area it lies; -1 for none."""
+    """For each OD pair of the input, the class whose area contains it; -1 for none."""
     published: Bools
     """For each OD pair of the input, whether it is counted in that class."""
     excess: Totals | None = None
-    """What published pairs have that no class lists, where a class lists only part of what lies in its area."""
-
-    def __post_init__(self) -> None:
-        make_read_only(self, "area_of_pair", "published")
+    """The trips of published pairs that no class lists, if classes may list only part of their trips."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deviation:
-    """How the pairs in the area of each class compare with its even spread, in one measure.
+    """How the pairs in the area of each class deviate from its even spread, in one measure.
 
-    Whole numbers only, so that the reconstruction loss does not depend on who adds them up, or in which order.
+    Integers make the reconstruction loss independent of the order and place of summation.
     """
 
     above_pairs: Ints
     above: Ints
-    """For each class, the number and the mass of the pairs in its area that have more than an even share of it."""
+    """For each class, the number and the mass of the pairs in its area with more than an even share."""
     inside: Ints
-    """For each class, the mass of all pairs in its area, suppressed ones included."""
+    """For each class, the mass of all pairs in its area, including suppressed ones."""
     outside: int
     """Mass of the pairs in no area."""
 
 
 def even_share(masses: Ints, leaf_pairs: Ints) -> Ints:
-    """Return the mass that each leaf pair of a class gets when the class is spread evenly, rounded down.
+    """Return the mass of each leaf pair of a class that is spread evenly, rounded down.
 
-    Rounding changes nothing for whoever compares: a whole number exceeds the share exactly if it exceeds its floor.
+    Comparisons stay exact: an integer exceeds the share iff it exceeds the rounded share.
     """
     return np.floor_divide(masses, np.maximum(leaf_pairs, 1))
 
 
 def deviation(area: Codes, masses: Ints, share: Ints) -> Deviation:
-    """Compare the masses of pairs with the even share of the class in whose area each lies; -1 for none."""
+    """Return how the masses of pairs compare with the even share of the class of their area (-1 for none)."""
     count = len(share)
     inside = area >= 0
     area, values = area[inside], masses[inside]

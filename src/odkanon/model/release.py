@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 class Release(Frozen):
     """Flows of an OD matrix that meet a rule.
 
-    Building one checks it: a class below the rule, a budget overrun or a trip that is neither published nor
+    The constructor checks it: a class below the rule, a budget overrun or a trip that is neither published nor
     suppressed raises `UnsafeReleaseError`. Nothing downstream has to check again.
 
-    The object holds the input, every OD pair of it, and what is suppressed. Only the folder that `save` writes may be
+    The object holds the input with every OD pair, and what is suppressed. Only the folder that `save` writes may be
     shared: never pickle a release, or print its parts, for anybody who may not see the trips.
 
     Attributes
@@ -53,29 +53,29 @@ class Release(Frozen):
     input : Summary
         The totals of the input.
     spec : ReleaseSpec
-        What was asked: the rule that every class meets, the budget, the method and its parameters.
+        What was requested: the rule that every class meets, the budget, the method and its parameters.
     origins, destinations : Zones
         The zones that occur in published classes, sorted by id.
     classes : Classes
         The published classes.
     suppressed : Totals
-        Totals of what is not published; for accounting, never for publication.
+        Totals of the unpublished trips; for accounting, never for publication.
     structure : Structure
-        Whether the zones of an axis are disjoint, may overlap, or lie in each other.
+        Whether the zones of an axis are disjoint, may overlap, or are nested.
     assignment : Assignment or None
         The class of each OD pair; None if the pairs were never in memory.
     deviations : mapping of str to Deviation
-        By measure, how pairs deviate from the even spread of their class; where there is no assignment.
+        By measure, how pairs deviate from the even spread of their class; if there is no assignment.
     stored : Matrix or None
         The input, if its pairs are in a database.
     unlisted : int or None
         The most trips that can be unlisted, for methods with a tighter bound than their budget. It is published, so it
         must follow from the classes and from public parameters only.
     companion : Totals or None
-        Complementary suppression: what meets the rule and is suppressed all the same, because the residual would be
-        below it; it may exceed the budget. Like ``suppressed``, not for publication.
+        Complementary suppression: classes that meet the rule and are suppressed because the residual would be below it;
+        they may exceed the budget. Like ``suppressed``, not for publication.
     refusal : str or None
-        Why nothing can be published, if nothing can.
+        The reason why nothing can be published, if so.
     seconds : float
         Run time of the method.
     """
@@ -96,7 +96,7 @@ class Release(Frozen):
     companion: Totals | None = None
 
     def __post_init__(self) -> None:
-        below = int(np.count_nonzero(~self.rule.meets_thresholds(self.classes.sure)))
+        below = int(np.count_nonzero(~self.rule.meets_thresholds(self.classes.with_min_contributors)))
         if below:
             raise UnsafeReleaseError(f"{below} classes are below {self.rule}; nothing was released")
         if (self.structure is Structure.NOISY) != (self.classes.standard_error is not None):
@@ -105,11 +105,11 @@ class Release(Frozen):
             self._check_counts()
 
     def _check_counts(self) -> None:
-        """Check that classes and suppressed trips are all of the input, and keep the budget."""
+        """Check that classes and suppressed trips add up to the input and keep the budget."""
         for measure in ADDITIVE:
-            self._check_account(measure)
+            self._check_totals(measure)
         if self.assignment is not None:
-            self._check_placement(self.assignment)
+            self._check_assignment(self.assignment)
         if not self.rule.thresholds_only and len(self.classes):
             self._check_constraints()
         if self.is_nested != (self.classes.finest_pairs is not None):
@@ -117,7 +117,7 @@ class Release(Frozen):
                 "only nested classes have leaf pairs of which they are the finest, and all of them do"
             )
         if self.refusal is None and not self.is_nested:
-            # Nested classes bound the residual themselves: its total is never published, and may be small.
+            # Nested classes bound the residual themselves; its total is never published and may be small.
             self._check_suppressed()
         if self.budget is not None and self.refusal is None:
             extra = 0 if self.companion is None else self.budget.mass(self.companion)
@@ -127,7 +127,7 @@ class Release(Frozen):
         if self.unlisted is not None and self.suppressed.trips > self.unlisted:
             raise UnsafeReleaseError(f"{self.suppressed.trips:,} trips suppressed, more than {self.unlisted:,} at most")
 
-    def _check_account(self, measure: str) -> None:
+    def _check_totals(self, measure: str) -> None:
         total, published = exact_masses(self.input, measure), exact_masses(self.classes, measure)
         if (total is None) != (published is None):
             raise UnsafeReleaseError(f"the {measure} of input and classes cannot be compared")
@@ -137,7 +137,7 @@ class Release(Frozen):
         if compared is not None and int(compared.inside.sum()) + compared.outside != total:
             raise UnsafeReleaseError(f"the {measure} compared with the classes are not those of the input")
 
-    def _check_placement(self, assignment: Assignment) -> None:
+    def _check_assignment(self, assignment: Assignment) -> None:
         flows, published = assignment.od.flows, assignment.published
         excess = assignment.excess or Totals(weight_units=None if flows.weight_units is None else 0)
         if flows.totals(~published) + excess != self.suppressed:
@@ -157,7 +157,7 @@ class Release(Frozen):
                 raise UnsafeReleaseError(f"the {measure} of a class are not those of its pairs")
 
     def _check_constraints(self) -> None:
-        """Check shares, for which the pairs of each class are needed, and the number of destinations of each origin."""
+        """Check shares, which needs the pairs of each class, and the number of destinations of each origin."""
         rule, classes, assignment = self.rule, self.classes, self.assignment
         if self.is_nested or assignment is None:
             raise UnsafeReleaseError(f"{rule} can only be checked on disjoint flows whose pairs are in memory")
@@ -218,10 +218,10 @@ class Release(Frozen):
         parameters: Mapping[str, Any] | None = None,
         structure: Literal["partition", "overlapping"] = "partition",
     ) -> Release:
-        """Return the release of zones that are given as labels: what a method of your own returns.
+        """Return the release of zones that are given as labels, as a method of your own does.
 
-        Classes that do not meet the rule are suppressed. If that exceeds the budget, or nothing is left, the release
-        is empty, and ``refusal`` has the reason. If the suppressed trips are so few that their total would disclose a
+        Classes that do not meet the rule are suppressed. If they exceed the budget, or no class is left, the release is
+        empty, and ``refusal`` has the reason. If the suppressed trips are so few that their total would disclose a
         group below the rule, the smallest class is suppressed with them, as in every method.
 
         Parameters
@@ -233,17 +233,17 @@ class Release(Frozen):
         origin_zone, destination_zone : array of str or int
             For each leaf of the axis (``od.origins.leaves``), the label of its zone: the name of a node of the
             hierarchy, at any level, that has just the leaves with this label; or, for all zones of an axis, any other
-            name. Only nodes can be drawn on a map. Labels are published: they must not be made of the data.
+            name. Only nodes can be drawn on a map. Labels are published: they must not derive from the data.
         budget : float, optional
             Share that may be suppressed, in [0, 1); None for no limit.
         budget_of : {"trips", "rows"}
-            Share of trips or of OD pairs.
+            What the budget is a share of: trips or OD pairs.
         method : str
             Name of the method.
         parameters : mapping, optional
-            Its parameters; what is an option of the method is published.
+            Its parameters; those that are options of the method are published.
         structure : {"partition", "overlapping"}
-            ``overlapping``: the zones of one end depend on the other one, so that there is one label for each OD pair
+            ``overlapping``: the zones of one end depend on the other one, so there is one label for each OD pair
             (``od.flows``) instead of each leaf.
 
         Examples
@@ -267,17 +267,17 @@ class Release(Frozen):
 
     @property
     def rule(self) -> Rule:
-        """What every class meets."""
+        """The rule that every class meets."""
         return self.spec.rule
 
     @property
     def budget(self) -> Budget | None:
-        """What could be suppressed; None for no limit."""
+        """The share that may be suppressed; None for no limit."""
         return self.spec.budget
 
     @property
     def method(self) -> str:
-        """The method that made it."""
+        """The name of its method."""
         return self.spec.method
 
     @property
@@ -292,16 +292,16 @@ class Release(Frozen):
 
     @property
     def is_nested(self) -> bool:
-        """Whether classes may lie in each other."""
+        """Whether classes may lie inside others."""
         return self.structure is Structure.NESTED
 
     @property
     def is_noisy(self) -> bool:
-        """Whether classes are estimates from counts with noise, so that nothing is compared with the input."""
+        """Whether classes are estimates from counts with noise, which are not compared with the input."""
         return self.structure is Structure.NOISY
 
     @property
-    def placement_in_memory(self) -> Assignment:
+    def assignment_in_memory(self) -> Assignment:
         """The class of each OD pair; raises if the pairs were never in memory."""
         if self.assignment is None:
             raise InputError("the OD pairs of this release were never in memory; read the trips with the memory engine")
@@ -310,7 +310,7 @@ class Release(Frozen):
     @property
     def od(self) -> ODMatrix:
         """The input, if it is in memory."""
-        return self.placement_in_memory.od
+        return self.assignment_in_memory.od
 
     @property
     def matrix(self) -> Matrix | None:
@@ -320,12 +320,12 @@ class Release(Frozen):
     @property
     def area_of_pair(self) -> Codes:
         """For each OD pair of the input, the class whose area contains it; -1 for none."""
-        return self.placement_in_memory.area_of_pair
+        return self.assignment_in_memory.area_of_pair
 
     @property
     def published(self) -> Bools:
         """For each OD pair of the input, whether it is counted in that class."""
-        return self.placement_in_memory.published
+        return self.assignment_in_memory.published
 
     @cached_property
     def compared(self) -> dict[str, Deviation]:
@@ -341,14 +341,14 @@ class Release(Frozen):
 
     @cached_property
     def accuracy(self) -> dict[str, Accuracy]:
-        """How right its flows are between places that people ask about, by measure; see `odkanon.accuracy`."""
+        """How accurate its flows are between places of interest, by measure; see `odkanon.accuracy`."""
         from odkanon.pipeline import shorthands
 
         return shorthands.accuracy_of(self)
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
-        """What to know before it is published, one text each; the command line prints these, Python warns of them."""
+        """What to know before publication, one text each; the command line prints these, Python warns of them."""
         from odkanon.pipeline import shorthands
 
         return tuple(shorthands.cautions_of(self))
@@ -388,7 +388,7 @@ class Release(Frozen):
         return self.flows.to_matrix(measure)
 
     def locate(self, trips: Any) -> pa.Table:
-        """Return the flow to which each trip belongs, for whoever holds the trips; not for publication.
+        """Return the flow to which each trip belongs, for those who hold the trips; not for publication.
 
         Parameters
         ----------
@@ -399,8 +399,8 @@ class Release(Frozen):
         -------
         pyarrow.Table
             A row for each trip, in the same order: ``flow``, the row of `flows`, and its ``origin`` and
-            ``destination`` zones; null where the trip is suppressed or not part of the input. In a cascade, some trips
-            of a capped row are counted in a coarser one.
+            ``destination`` zones; null if the trip is suppressed or not part of the input. In a cascade, some trips of
+            a capped row are counted in a coarser one.
         """
         from odkanon.pipeline import shorthands
 

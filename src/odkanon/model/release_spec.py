@@ -1,8 +1,8 @@
 """The specification of a release: its rule, method, structure, and the share of the input that may be suppressed.
 
-Complementary suppression of the residual: whoever knows how many trips there are in all, and adds up what is published,
-knows the total of what is not. That group is empty, or meets the rule like any other; if it does neither, the smallest
-class goes with it. One is enough for thresholds, as it meets them by itself; what one person has most of may take more.
+Complementary suppression of the residual: a reader who knows the number of all trips can subtract the published ones
+and obtains the total of the suppressed ones. That group must be empty or meet the rule; otherwise the smallest class is
+suppressed with it. One class suffices for thresholds, which it meets by itself; the dominance rule may need more.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Spendable(Protocol):
 class Budget:
     """A share of the input that may be suppressed.
 
-    * ``share``: in [0, 1). Read as the decimal number it is written as, so that 29 % of 100 is 29.
-    * ``of``: share of OD pairs (as in the paper) or of trips (what "10 % of the data" means to most people).
+    * ``share``: in [0, 1), taken as the decimal number that it is written as, so that 29 % of 100 is 29.
+    * ``of``: what it is a share of: OD pairs (as in the paper) or trips (what "10 % of the data" means to most people).
     """
 
     share: float
@@ -56,13 +56,13 @@ class Budget:
         return floor(self.mass(flows) * Fraction(str(self.share)))
 
     def mass(self, flows: Spendable, which: Bools | None = None) -> int:
-        """Return the rows or trips of (some of) these flows."""
+        """Return the number of rows or trips of these flows, or of some of them."""
         values = self.cost(flows)
         return int(np.sum(values if which is None else values[which]))
 
     @property
     def column(self) -> str:
-        """What is counted of a flow: rows of the input are OD pairs."""
+        """The column of flows that the budget is spent in; rows of the input are OD pairs."""
         return cost_column(self.of)
 
     def cost(self, flows: Spendable) -> Any:
@@ -71,7 +71,7 @@ class Budget:
 
 
 def cost_column(of: BudgetOf) -> str:
-    """Return what is counted of a flow where the budget is a share of this."""
+    """Return the column of flows in which a budget of this share is spent."""
     return "pairs" if of == "rows" else "trips"
 
 
@@ -89,7 +89,7 @@ def satisfied_jointly(flows: Flows, which: Bools, rule: Rule) -> bool:
 
 
 def smallest_class(classes: Counted, rule: Rule) -> int:
-    """Return the number of the smallest class in the main measure of the rule; of equal ones, the first."""
+    """Return the number of the smallest class in the rule's main measure, the first of equal ones."""
     return int(np.argmin(exact_masses(classes, rule.main_measure)))
 
 
@@ -97,8 +97,8 @@ class Structure(StrEnum):
     """How the classes of a release are related to each other.
 
     ``partition``: the zones of each axis are disjoint and the same for all partners. ``overlapping``: classes are
-    disjoint, but the zones of one axis may overlap, because they depend on the other end. ``nested``: classes may lie
-    in each other, and each counts the trips that no finer one counts. ``noisy``: as nested, but each class estimates
+    disjoint, but zones of one axis may overlap, because they depend on the other end. ``nested``: classes may lie
+    inside others, and each counts the trips that no finer one counts. ``noisy``: as nested, but each class estimates
     trips from counts with noise.
     """
 
@@ -110,7 +110,7 @@ class Structure(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseSpec:
-    """What is asked of a release."""
+    """The request for a release."""
 
     rule: Rule
     """What every class must meet."""
@@ -119,7 +119,7 @@ class ReleaseSpec:
     method: str = ""
     """The name of the method."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """The options of the method, and what it reports about how it found the classes."""
+    """The options of the method, and what it reports."""
 
     def with_parameters(self, **parameters: Any) -> ReleaseSpec:
         """Return the specification with further parameters."""

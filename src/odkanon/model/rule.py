@@ -28,14 +28,14 @@ CONSTRAINTS = ("max_share", "min_destinations")
 
 
 class Weighted(Protocol):
-    """Anything with a mean weight of a trip: a matrix or its summary."""
+    """Anything with a mean weight of a trip, such as a matrix or its summary."""
 
     @property
     def mean_weight(self) -> Fraction: ...  # noqa: D102
 
 
 class Counted(Protocol):
-    """Anything with masses to compare with a rule: flows or classes."""
+    """Anything with masses that a rule can check, such as flows or classes."""
 
     @property
     def trips(self) -> Ints: ...  # noqa: D102
@@ -67,8 +67,8 @@ class Rule:
         published trips of a zone go to one place, everybody known to have left it is known to have gone there
         (l-diversity of destinations).
     k : int, optional
-        The k that the thresholds stand for, which metrics are normalised by. By default the threshold on trips; that on
-        weight over ``mean_weight``, if given; or that on contributors.
+        The k for which the thresholds stand, and by which metrics are normalised. By default the threshold on trips;
+        that on weight over ``mean_weight``, if given; or that on contributors.
     mean_weight : Fraction, optional
         The mean weight of a trip in the whole data set. The rule keeps it: a segment or an area has another mean, but
         k people of the population remain the same number.
@@ -147,27 +147,26 @@ class Rule:
         least: dict[str, Any] = {name: k * mean if name == "weight" and mean else k for name in names}
         return cls(k=k, mean_weight=mean, **least)
 
-    def asking(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
-        """Return the rule with the same thresholds and these constraints."""
+    def _replaced(self, mean_weight: Fraction | None, **changes: Any) -> Rule:
+        return Rule(k=self._k, mean_weight=mean_weight, **{**self.thresholds, **self.constraints, **changes})
+
+    def with_constraints(self, *, max_share: float | None = None, min_destinations: int | None = None) -> Rule:
+        """Return the rule with the same thresholds and only these constraints."""
         if (max_share, min_destinations) == (self.max_share, self.min_destinations):
             return self
-        asked: dict[str, Any] = {**self.thresholds, "max_share": max_share, "min_destinations": min_destinations}
-        return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
+        return self._replaced(self.mean_weight, max_share=max_share, min_destinations=min_destinations)
 
-    def counting(self, measure: str) -> Rule:
-        """Return the rule that also asks for k contributors of a measure."""
-        asked: dict[str, Any] = {**self.thresholds, measure: ceil(self.k_of("trips")), **self.constraints}
-        return Rule(k=self._k, mean_weight=self.mean_weight, **asked)
+    def with_contributors(self, measure: str) -> Rule:
+        """Return the rule with a further threshold: k contributors of a measure."""
+        return self._replaced(self.mean_weight, **{measure: ceil(self.k_of("trips"))})
 
     def with_weight(self, least: Fraction, mean_weight: Fraction) -> Rule:
         """Return the rule with another threshold on weight, and the mean weight from which it derives."""
-        asked: dict[str, Any] = {**self.thresholds, "weight": least, **self.constraints}
-        return Rule(k=self._k, mean_weight=mean_weight, **asked)
+        return self._replaced(mean_weight, weight=least)
 
-    def remembering(self, mean_weight: Fraction | None) -> Rule:
+    def with_mean_weight(self, mean_weight: Fraction | None) -> Rule:
         """Return the rule with the same thresholds and another mean weight of a trip."""
-        asked: dict[str, Any] = {**self.thresholds, **self.constraints}
-        return Rule(k=self._k, mean_weight=mean_weight, **asked)
+        return self._replaced(mean_weight)
 
     @property
     def weight_from_data(self) -> bool:
@@ -197,14 +196,11 @@ class Rule:
     @property
     def required_measures(self) -> frozenset[str]:
         """The measures needed to check it, for `odkanon.model.flows.Flows.only`."""
-        return (
-            frozenset(self.measures)
-            if self.max_share is None
-            else frozenset({*self.measures, *DISTINCT, BY_CONTRIBUTOR})
-        )
+        further = () if self.max_share is None else (*DISTINCT, BY_CONTRIBUTOR)
+        return frozenset((*self.measures, *further))
 
     def scaled(self, factor: float) -> Rule:
-        """Return the rule with every threshold multiplied by a factor; k and the mean weight stay."""
+        """Return the rule with every threshold multiplied by a factor, and with the same k and mean weight."""
         raised: dict[str, Any] = {
             name: float(value) * factor if name == "weight" else ceil(value * factor)
             for name, value in self.thresholds.items()
@@ -250,7 +246,7 @@ class Rule:
     def k_of(self, measure: str, mean_weight: Fraction | None = None) -> Fraction:
         """Return k in a measure: k itself, or k times the mean weight of a trip for weight.
 
-        ``mean_weight`` is that of the input, for rules without one.
+        ``mean_weight`` is that of the input, for rules that have none.
         """
         mean = self.mean_weight or mean_weight
         if self._k is not None:
@@ -279,7 +275,7 @@ class Rule:
         return ceil(Fraction(self.thresholds[measure]) * (scale if measure == "weight" else 1))
 
     def meets_thresholds(self, flows: Counted) -> Bools:
-        """Return whether each flow or class meets every threshold, whatever the constraints."""
+        """Return whether each flow or class meets every threshold; constraints are not checked."""
         good = np.ones(len(flows.trips), dtype=bool)
         for measure in self.thresholds:
             good &= _required(exact_masses(flows, measure), measure) >= self.units(measure, flows.scale)
@@ -308,10 +304,7 @@ class Rule:
     def satisfied_jointly(self, flows: Flows) -> Bools:
         """Return which flows may be published: those that meet the rule and whose origin has enough destinations.
 
-        Parameters
-        ----------
-        flows : Flows
-            All flows between some zones; their origins are zone numbers.
+        ``flows`` are all flows between some zones, with zone numbers as origins.
         """
         good = self.satisfied(flows)
         return good & self.with_destinations(flows.origin, good)
@@ -321,7 +314,7 @@ class Rule:
         return flows.totals(~self.satisfied_jointly(flows))
 
     def with_destinations(self, origin: Codes, good: Bools) -> Bools:
-        """Return for which flows the origin has enough destinations if only the ``good`` ones are published."""
+        """Return which flows have an origin with enough destinations if only the ``good`` ones are published."""
         if self.min_destinations is None:
             return np.ones(len(good), dtype=bool)
         return np.bincount(origin[good], minlength=int(origin.max(initial=0)) + 1)[origin] >= self.min_destinations

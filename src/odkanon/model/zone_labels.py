@@ -65,7 +65,7 @@ class _LabelledZones:
     """For each OD pair, the number of its zone."""
     level: Ints | None = None
     node: Ints | None = None
-    """For each OD pair, the level of its zone and its node within the level; None where labels are free."""
+    """For each OD pair, the level of its zone and its node within the level; None for free labels."""
 
 
 def _label_zones(od: ODMatrix, axis: Axis, labels: npt.ArrayLike, *, whole: bool) -> _LabelledZones:
@@ -74,7 +74,11 @@ def _label_zones(od: ODMatrix, axis: Axis, labels: npt.ArrayLike, *, whole: bool
     names, label = _distinct(labels, axis, len(place), "leaf" if whole else "OD pair")
     full = tree.public or tree
     if not any(np.isin(names, full.labels(level)).any() for level in range(full.top + 1)):
-        leaves = np.bincount(label, minlength=len(names)) if whole else _count_leaves(label, leaf, len(names))
+        if whole:
+            leaves = np.bincount(label, minlength=len(names))
+        else:
+            width = int(leaf.max(initial=0)) + 1
+            leaves = np.bincount(np.unique(label * width + leaf) // width, minlength=len(names))
         return _LabelledZones(Zones(names, leaves), (label[leaf] if whole else label).astype(np.int32))
     level_of_label = _levels_of_nodes(tree, names, label, place, whole=whole)
     wrong = np.flatnonzero(level_of_label < 0)
@@ -103,9 +107,9 @@ def _distinct(labels: npt.ArrayLike, axis: Axis, count: int, unit: str) -> tuple
 
 
 def _levels_of_nodes(tree: Hierarchy, names: npt.NDArray[np.str_], label: Ints, place: Ints, *, whole: bool) -> Ints:
-    """Return for each label the lowest level with a node of this name in which all its places lie; -1 for none.
+    """Return for each label the lowest level with a node of this name that contains all its places; -1 for none.
 
-    With ``whole``, a node must have no other leaves than the places.
+    With ``whole``, the node must have no other leaves.
     """
     count, found = np.bincount(label, minlength=len(names)), np.full(len(names), -1)
     for level in range(tree.top, -1, -1):
@@ -125,14 +129,8 @@ def _nodes(tree: Hierarchy, level: Ints, leaf: Ints) -> Ints:
     return node
 
 
-def _count_leaves(label: Ints, leaf: Ints, labels: int) -> Ints:
-    """Return for each label the number of leaves that pairs with this label have."""
-    width = int(leaf.max(initial=0)) + 1
-    return np.bincount(np.unique(label * width + leaf) // width, minlength=labels)
-
-
 def _check_disjoint(od: ODMatrix, origins: _LabelledZones, destinations: _LabelledZones) -> None:
-    """Raise if an OD pair lies between the zones of two classes."""
+    """Raise if an OD pair lies between the zones of more than one class."""
     if origins.level is None or origins.node is None or destinations.level is None or destinations.node is None:
         return  # free labels have no extent beyond the pairs that they label
     classes = np.zeros(len(od), dtype=np.int64)

@@ -154,7 +154,7 @@ def _price(release: Release, measure: str) -> str:
     ):
         return advice
     options = {name: value for name, value in release.parameters.items() if name in method.options}
-    rule = release.rule.counting(measure)
+    rule = release.rule.with_contributors(measure)
     if "rows" in release.parameters or not rule.thresholds_only:
         return advice
     dearer = run_method(matrix, rule, method=release.method, **options)

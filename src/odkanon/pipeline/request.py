@@ -47,7 +47,7 @@ class RuleRequest:
             rule = Rule(mean_weight=mean, **self.thresholds)
         else:
             rule = Rule.protect(*(self.protect or default), k=self.k, of=summary)
-        return rule.asking(max_share=self.max_share, min_destinations=self.min_destinations)
+        return rule.with_constraints(max_share=self.max_share, min_destinations=self.min_destinations)
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,7 +102,7 @@ def _published_k(release: Release, measure: str) -> float:
     weight = public_weights(release)
     if weight is not None:
         mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
-    return float(rule.remembering(mean).k_of(measure))
+    return float(rule.with_mean_weight(mean).k_of(measure))
 
 
 def _small_groups_negligible(release: Release, measure: str) -> bool:

@@ -133,7 +133,7 @@ def bound_within(
     if measure not in whole.measures:
         raise InputError(f"a lower bound in {measure} needs an input with {measure}")
     rule.check_available(whole.measures)
-    rule = rule.asking()  # a bound for the thresholds alone is also valid with constraints
+    rule = rule.with_constraints()  # a bound for the thresholds alone is also valid with constraints
     if measure == "weight" or thorough:
         od = od.in_memory()
     costs, sizes = _candidates(od, rule, measure, budget_of)

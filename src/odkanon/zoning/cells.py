@@ -33,13 +33,13 @@ _RESOLUTION_SHIFT = np.uint64(52)
 _RESOLUTION_MASK = np.uint64(0xF << 52)
 _SIXES = np.uint64(int("6" * MAX_RESOLUTION, 8))
 _HAS_PENTAGON = np.isin(np.arange(128), [4, 14, 24, 38, 49, 58, 63, 72, 83, 97, 107, 117])
-"""For each number of a base cell, whether there is a pentagon at its centre."""
+"""For each base cell, whether it has a pentagon at its centre."""
 
 
 def latlng_to_cell(lat: Floats, lng: Floats, resolution: int) -> Cells:
     """Return the H3 cell of each point.
 
-    * ``lat``, ``lng``: degrees, finite and in range: the caller has to validate them, since no H3 library does.
+    * ``lat``, ``lng``: degrees, finite and in range; callers must validate them, since no H3 library does.
     * ``resolution``: H3 resolution in [0, 15].
 
     Examples

@@ -31,44 +31,29 @@ class StudyArea(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """A tree over the leaves of one axis, all at the same depth.
-
-    Attributes
-    ----------
-    ids : tuple of array
-        Node ids of each level, from the leaves (level 0) to the root (a single node). ``uint64`` for H3, text
-        for other zonings.
-    starts : tuple of array of int
-        For each level and node, the position of its first leaf.
-    resolution : int or None
-        H3 resolution of the leaves; None for other zonings.
-    outlines : mapping of str to dict or None
-        GeoJSON geometries by id, for zonings with their own.
-    listed : tuple of array of int or None
-        For each level and node of a lookup table, the number of its leaves in the whole table, observed or not; None
-        if this tree is the whole table, and for H3, where it follows from the resolution.
-    public : Hierarchy or None
-        For other zonings: the public tree, if this one has only some of its leaves.
-    within : StudyArea or None
-        For H3: the area that contains all places, if it is public.
-    steps : int
-        For H3: the number of levels from one resolution to the next; see `odkanon.zoning.substeps`.
-    names : tuple of str
-        For other zonings: the names of the levels, from the leaves on, as far as they have any.
-    spare : frozenset of str
-        For attributes: leaves that a reader may know to be empty, such as a missing value.
-    """
+    """A tree over the leaves of one axis, all at the same depth."""
 
     ids: tuple[Ids, ...]
+    """Node ids of each level, from the leaves (level 0) to the root (a single node): ``uint64`` for H3, else text."""
     starts: tuple[Ints, ...]
+    """For each level and node, the position of its first leaf."""
     resolution: int | None = None
+    """H3 resolution of the leaves; None for other zonings."""
     outlines: Mapping[str, dict[str, Any]] | None = None
+    """GeoJSON geometries by id, for zonings with their own."""
     listed: tuple[Ints, ...] | None = None
+    """For each level and node of a lookup table, the number of its leaves in the whole table, observed or not; None if
+    this tree is the whole table, and for H3, where it follows from the resolution."""
     public: Hierarchy | None = None
+    """For other zonings: the public tree, if this one has only some of its leaves."""
     within: StudyArea | None = None
+    """For H3: the area that contains all places, if it is public."""
     steps: int = 1
+    """For H3: the number of levels from one resolution to the next; see `odkanon.zoning.substeps`."""
     names: tuple[str, ...] = ()
+    """For other zonings: the names of the levels, from the leaves on, as far as they have any."""
     spare: frozenset[str] = frozenset()
+    """For attributes: leaves that readers may know to be empty, such as a missing value."""
 
     @cached_property
     def leaves(self) -> Ids:
@@ -107,12 +92,12 @@ class Hierarchy:
 
     @cached_property
     def offsets(self) -> Ints:
-        """For each level, the number of nodes below it, which is where the numbering of its nodes starts."""
+        """For each level, the number of nodes in all levels below, at which the numbers of its nodes start."""
         return np.cumsum([0, *(len(ids) for ids in self.ids)])
 
     @cached_property
     def first_children(self) -> tuple[Ints, ...]:
-        """For each level and node, its first child in the level below, and last the end of all children."""
+        """For each level and node, its first child in the level below, and finally the end of all children."""
         above = (np.append(np.searchsorted(fine, coarse), len(fine)) for fine, coarse in pairwise(self.starts))
         return (np.zeros(len(self.leaves) + 1, dtype=np.int64), *above)
 
@@ -262,7 +247,7 @@ def level_cut(tree: Hierarchy, level: int) -> Cut:
 
 
 def single_point() -> Hierarchy:
-    """Return the tree of an axis with a single place, in which all records are."""
+    """Return the tree of an axis with a single place."""
     return Hierarchy((np.array(["world"]),), (np.zeros(1, dtype=np.int64),))
 
 

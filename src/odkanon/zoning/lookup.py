@@ -16,20 +16,11 @@ Text = npt.NDArray[np.str_]
 
 
 def lookup_hierarchy(table: pa.Table, name: str = "the lookup table") -> Hierarchy:
-    """Return the hierarchy in a lookup table of nested zones.
+    """Return the hierarchy in a lookup table of nested zones; raise InputError if the table is not a tree.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The first column names the leaves, each further column the zone one level up. If the last column has several
-        zones, a virtual root called ``world`` joins them.
-    name : str
-        Name of the table in messages.
-
-    Raises
-    ------
-    InputError
-        If the table is not a tree; the message names the offending rows.
+    * ``table``: the first column names the leaves, each further column the zone one level up. If the last column has
+      several zones, a virtual root called ``world`` joins them.
+    * ``name``: name of the table in messages.
 
     Examples
     --------

@@ -47,17 +47,12 @@ class PolygonFinder:
 
     The extent is divided into small squares. A square that no border meets needs no geometry; points in other squares
     are compared with the polygons there. Results do not depend on the squares.
-
-    Attributes
-    ----------
-    shapes : array of shapely geometries
-        Polygons in degrees, in order of precedence.
-    numbers : array of int
-        The number of each, which is returned for the points in it.
     """
 
     shapes: Shapes
+    """Polygons in degrees, in order of precedence."""
     numbers: Ints
+    """The number of each, which is returned for the points in it."""
 
     def find(self, lat: Floats, lon: Floats) -> Ints:
         """Return the number of the polygon of each point."""
@@ -122,7 +117,7 @@ class PolygonFinder:
         inside = np.full(len(runs), NOWHERE, dtype=np.int32)
         inside[run[::-1]] = self.numbers[hit[::-1]]  # the first one last, so that it stays
         content = inside[np.cumsum(opens) - 1]
-        # A polygon that contains a whole square is to be compared, too.
+        # A polygon that contains a whole square must be compared, too.
         around = mixed[runs[run]]
         square, shape = np.concatenate([square, runs[run[around]]]), np.concatenate([shape, hit[around]])
         square, shape = np.unique(np.stack([square, shape]), axis=1)

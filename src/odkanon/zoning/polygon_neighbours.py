@@ -1,4 +1,4 @@
-"""Neighbouring polygons: who shares a border with whom, and a public tree of neighbours for zones without parents."""
+"""Neighbouring polygons, and a public tree of neighbours for zones without parents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALLEST_GROUP = 3
 
 
 def islands(count: int, edges: Edges) -> Ints:
-    """Return for each node the smallest node that it hangs together with."""
+    """Return for each node the smallest node of its connected component."""
     island = np.arange(count)
     while True:
         lower = island.copy()
@@ -47,7 +47,7 @@ def both_ways(edges: Edges) -> Edges:
 
 
 def borders(shapes: Shapes) -> Edges:
-    """Return the pairs of polygons that have more than single points of their borders in common, each once."""
+    """Return the pairs of polygons whose borders share more than single points, each once."""
     import shapely
 
     first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
@@ -80,15 +80,11 @@ def _nearest(shapes: Shapes, part: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def neighbour_levels(shapes: Shapes, codes: npt.NDArray[np.str_]) -> list[npt.NDArray[np.str_]]:
-    """Group neighbouring polygons, then neighbouring groups, and so on until one is left, by their geometry alone.
+    """Return a tree that groups neighbouring polygons, then neighbouring groups, until one group is left.
 
-    The tree depends on no trip, so it is as public as the polygons. Polygons should come in the order of their codes.
-
-    Returns
-    -------
-    list of array of str
-        For each level below the last, from the finest on, the name of the group of each polygon: the first of its codes
-        and how many more there are.
+    It depends on the geometry only, so it is as public as the polygons. Polygons should be sorted by code. For each
+    level below the last, from the finest on, the result has the name of the group of each polygon: the first of its
+    codes and the number of the others.
     """
     links = _shared_borders(shapes)
     group = np.arange(len(shapes))
@@ -99,19 +95,17 @@ def neighbour_levels(shapes: Shapes, codes: npt.NDArray[np.str_]) -> list[npt.ND
         first, size = np.unique(group, return_index=True, return_counts=True)[1:]
         if len(first) == 1:
             return levels
-        names = np.array(
-            [f"{codes[at]}+{n - 1}" if n > 1 else str(codes[at]) for at, n in zip(first, size, strict=True)]
-        )
+        names = [f"{codes[at]}+{n - 1}" if n > 1 else str(codes[at]) for at, n in zip(first, size, strict=True)]
         levels.append(np.array(names)[group])
         links = _contracted(links, merged)
 
 
 Links = list[dict[int, float]]
-"""For each group, its neighbours and how long their common borders are."""
+"""For each group, its neighbours and the lengths of their common borders."""
 
 
 def _shared_borders(shapes: Shapes) -> Links:
-    """Return the neighbours of each polygon; those within some metres of each other are neighbours, too."""
+    """Return the neighbours of each polygon, including those within some metres."""
     import shapely
 
     _, south, _, north = shapely.total_bounds(shapes).tolist()
@@ -134,7 +128,7 @@ def _shared_borders(shapes: Shapes) -> Links:
 
 
 def _merge_neighbours(links: Links) -> Ints:
-    """Return the number of the group of each member, groups being ordered by their first members.
+    """Return the number of the group of each member; groups are ordered by their first members.
 
     The smallest group joins the neighbour with the longest common border for its size, until none is too small.
     """

@@ -47,7 +47,7 @@ class Projection:
         return float(np.cos(np.radians(min(abs(self.lat), 85.0))))
 
     def to_metres(self, lat: Floats, lon: Floats) -> tuple[Floats, Floats]:
-        """Return x and y of points in degrees."""
+        """Return x and y of points in degrees, in metres."""
         x = EARTH_RADIUS * self._shrink * np.radians(_wrapped(lon - self.lon))
         y = EARTH_RADIUS * (np.sin(np.radians(lat)) - np.sin(np.radians(self.lat))) / self._shrink
         return x, y

@@ -1,4 +1,4 @@
-"""Zones and attribute values as nodes of public trees, which shows which row lies in which."""
+"""Zones and attribute values as nodes of public trees, from which the nesting of rows follows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHILDREN, _BASE_CELLS = 7.0, 122.0
 _STEPS = 3
 """Levels from an H3 resolution to the next, with halves and pairs of children in between."""
 _PARTS = 50_000
-"""Parts of the area of a lookup table's zones, about."""
+"""Approximate number of equal parts into which the area of a lookup table's zones is divided."""
 _HALVES = ("0462", "315", "35")
 
 Labels = npt.NDArray[np.str_]
@@ -53,7 +53,7 @@ class ZoneNodes(Protocol):
         ...
 
     def above(self, which: Ints, depth: int) -> npt.NDArray[Any]:
-        """Return the ids of the ancestors of some nodes at a depth, or of the nodes themselves if that is theirs."""
+        """Return the ids of the ancestors of some nodes at a depth; a node is its own ancestor at its depth."""
         ...
 
 
@@ -64,7 +64,7 @@ class CellNodes:
     cell: Cells
     """A cell inside each node."""
     depth: Ints
-    """Depth; that of the world is 0, that of a cell of resolution r is ``3 r + 1``."""
+    """0 for the world, ``3 r + 1`` for a cell of resolution r."""
     size: Floats
     """Size relative to a resolution-0 cell."""
 
@@ -73,7 +73,7 @@ class CellNodes:
         return CellNodes(self.cell[which], self.depth[which], self.size[which])
 
     def above(self, which: Ints, depth: int) -> Cells:
-        """Return the ids of the ancestors of some nodes, or of the nodes themselves, at a depth."""
+        """Return the ids of the ancestors of some nodes at a depth; see `ZoneNodes`."""
         cells = self.cell[which]
         if depth == 0:
             return np.full(len(cells), WORLD)
@@ -86,7 +86,7 @@ class CellNodes:
 
 
 def cell_nodes(names: Sequence[str]) -> CellNodes | None:
-    """Return named zones as nodes of the H3 tree; None if any is not one."""
+    """Return named zones as nodes of the H3 tree; None if any of them is not a node."""
     parts = [name.partition("-")[::2] for name in names]
     world = np.array([name == "world" for name in names], dtype=bool)
     base = np.where(world, WORLD, str_to_cell(pa.array([cell for cell, _ in parts], pa.string())))
@@ -119,7 +119,7 @@ class TreeNodes:
         return TreeNodes(self.chain[:, which], self.depth[which], self.size[which])
 
     def above(self, which: Ints, depth: int) -> Ints:
-        """Return the numbers of the ancestors of some nodes, or of the nodes themselves, at a depth."""
+        """Return the numbers of the ancestors of some nodes at a depth; see `ZoneNodes`."""
         found: Ints = self.chain[depth, which]
         return found
 
@@ -129,12 +129,8 @@ def attribute_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[Tr
 
     The size of a node is the number of values below it.
 
-    Parameters
-    ----------
-    labels : array of str
-        For each row, its value or group of values.
-    levels : sequence of sequence of str
-        The tree by columns, see `odkanon.attributes.hierarchies.AttributeAxis.listed`.
+    * ``labels``: for each row, its value or group of values.
+    * ``levels``: the tree by columns; see `odkanon.attributes.hierarchies.AttributeAxis.listed`.
     """
     distinct, which = np.unique(labels, return_inverse=True)
     columns = np.array(levels, dtype=np.str_)[::-1]
@@ -149,7 +145,7 @@ def attribute_nodes(labels: Labels, levels: Sequence[Sequence[str]]) -> tuple[Tr
 
 
 def place_nodes(zones: Zones, tree: Hierarchy) -> ZoneNodes | None:
-    """Return zones as nodes of their tree; None if they are not, and so are not nested either."""
+    """Return zones as nodes of their tree; None if they are not nodes, hence not nested."""
     if zones.bounds is not None:
         return None
     if tree.resolution is not None:
@@ -158,7 +154,7 @@ def place_nodes(zones: Zones, tree: Hierarchy) -> ZoneNodes | None:
 
 
 def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | None:
-    """Return zones of a lookup table as its nodes, with the parts of their leaves as sizes; None if none is nested."""
+    """Return zones of a lookup table as its nodes, with the areas of their leaves as sizes; None if none is nested."""
     full = tree.public or tree
     if int(level.max(initial=0)) > full.top:
         return None
@@ -171,7 +167,7 @@ def _lookup_nodes(zones: Zones, level: Ints, tree: Hierarchy) -> TreeNodes | Non
 
 
 def leaf_spans(zones: Zones, level: Ints, full: Hierarchy) -> tuple[Ints, Ints]:
-    """Return the first leaf of each zone of a lookup table, and the one after its last."""
+    """Return the first leaf of each zone of a lookup table, and the leaf after its last."""
     first, end = np.zeros(len(zones), dtype=np.int64), np.zeros(len(zones), dtype=np.int64)
     for at in np.unique(level).tolist():
         here = np.flatnonzero(level == at)
@@ -181,9 +177,9 @@ def leaf_spans(zones: Zones, level: Ints, full: Hierarchy) -> tuple[Ints, Ints]:
 
 
 def leaf_parts(tree: Hierarchy) -> Ints:
-    """Return the area of each leaf of the public tree in parts of equal size, at least one each; 0 if it is unknown.
+    """Return the area of each leaf of the public tree, as a number of equal parts, at least 1; 0 if it is unknown.
 
-    Zones are exactly the parts of their leaves, so that what is spread over a zone can be taken from zones inside it.
+    Zones consist of whole parts, so the mass of a zone can be divided exactly between the zones inside it.
     """
     full = tree.public or tree
     outlines = full.outlines or tree.outlines or {}

@@ -1,4 +1,4 @@
-"""Zones of a release: their names, sizes and geometries; and one tree over both axes, so that one cut zones both."""
+"""Zones of a release: their names, sizes and geometries; and the joint tree of both axes, for one zoning of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Codes, Frozen, Ints, group_sum, make_read_only
+from odkanon.core.arrays import Codes, Frozen, Ints, group_sum
 from odkanon.zoning.cells import cell_to_polygon, cells_to_polygons
 from odkanon.zoning.hierarchy import Cut, Hierarchy, cut_at, make_levels
 from odkanon.zoning.spherical_geometry import EARTH_KM2, cell_area_km2, polygon_area_km2
@@ -41,15 +41,12 @@ class Zones(Frozen):
     places: tuple[tuple[str, ...], ...] | None = None
     """For free zones of a lookup table: the codes of the leaves of each."""
 
-    def __post_init__(self) -> None:
-        make_read_only(self, "ids", "leaves", "resolution", "level", "bounds")
-
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def are_nodes(self) -> bool:
-        """Whether each zone is a node of a hierarchy, rather than a box, a union made for this release, or a label."""
+        """Whether each zone is a node of a hierarchy, rather than a box, a union of nodes, or a free label."""
         if self.bounds is not None or self.places is not None:
             return False
         return self.level is not None or not len(self) or (self.cells is None and self.resolution is not None)
@@ -175,7 +172,7 @@ def zones_of_tree(tree: Hierarchy) -> tuple[Zones, list[int]]:
 def zones_of_nodes(tree: Hierarchy, level: Ints, node: Ints) -> tuple[Zones, Codes]:
     """Return the given nodes of a tree as zones, each once, and for each occurrence the number of its zone.
 
-    A zone of a lookup table may stand on several levels under the same code; the finest that is given counts.
+    A code of a lookup table may occur on several levels; the finest of the given ones counts.
     """
     nodes = max(len(ids) for ids in tree.ids)
     distinct, number = np.unique(level * nodes + node, return_inverse=True)
@@ -214,11 +211,11 @@ class JointTree:
     """The joint tree of two axes."""
 
     tree: Hierarchy
-    """Over the leaves that occur at either end."""
+    """The tree over the leaves of either axis."""
     sides: tuple[Hierarchy, Hierarchy]
     """The trees of the origins and of the destinations, extended to the height of the joint tree."""
     leaves: tuple[Ints, Ints]
-    """For each leaf of a side, its number in the joint tree; in the same order."""
+    """For each leaf of a side, its number in the joint tree, in ascending order."""
 
     def cuts(self, cut: Cut) -> tuple[Cut, Cut]:
         """Return a cut of the joint tree as a cut of each side."""
@@ -241,7 +238,7 @@ class JointTree:
         return range(self.tree.top + 1)
 
     def _lifted(self, at: int, of_sides: tuple[tuple[Ints, ...], tuple[Ints, ...]], level: int) -> Ints:
-        # Masses may be those of a lower tree: above its root, one node holds everything.
+        # Masses may be those of a lower tree, whose root contains everything.
         mass = of_sides[at][min(level, len(of_sides[at]) - 1)]
         node = self.tree.codes[level][self.leaves[at][self.sides[at].starts[level]]]
         return group_sum(node, len(self.tree.ids[level]), mass)
