@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from attacks.cascades import Mode, Replay, World, every_input
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
+from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.method import ladder_of
-from worlds.cubes import tree_of
+from worlds.cubes import Cube, tree_of
 
 THREE, PAIR, SINGLE = (0, 0, 0), (0, 0), (0,)
 WORLDS = [
@@ -16,6 +19,9 @@ WORLDS = [
     (World((THREE, (PAIR, SINGLE))), 2),
     (World(((SINGLE, PAIR), (PAIR, SINGLE))), 2),
     (World((PAIR, (0, 0, 0, 0))), 3),
+    (Cube((PAIR, SINGLE, THREE), (2, 0, 1)), 2),
+    (Cube((PAIR, SINGLE, (PAIR, SINGLE)), (0, 2, 1, 2), spare=1), 2),
+    (Cube((PAIR, PAIR, PAIR), (0, 2, 1), spare=1), 2),
 ]
 
 
@@ -38,7 +44,12 @@ def reader_of(replay: Replay, at: int, mode: Mode) -> CascadeReader:
         for (rung, box), listed in replay.listed.items()
         if (trips := int(listed[at]))
     }
-    ladder = ladder_of(tuple(tree_of(levels) for levels in world.levels), None)
+    trees = [tree_of(levels) for levels in world.levels]
+    if isinstance(world, Cube):
+        leaves = trees[-1].leaves.tolist()
+        trees[-1] = replace(trees[-1], spare=frozenset(leaves[len(leaves) - world.spare :]))
+    ladder = ladder_of(trees, None)
+    ladder = Ladder(ladder.sides, world.order) if isinstance(world, Cube) else ladder
     assert ladder.levels == world.rungs
     variant: CascadeVariant = "plain" if mode == "plain" else "capped" if mode == "capped" else "kept"
     return CascadeReader(ladder, rows, replay.k, variant)

@@ -25,7 +25,16 @@ import pyarrow.feather
 import pyarrow.parquet
 import shapely
 
-from odkanon import InputError, InputSpec, points_to_trips, read_area, read_hierarchy, read_trips
+from odkanon import (
+    InputError,
+    InputSpec,
+    anonymize,
+    audit_releases,
+    points_to_trips,
+    read_area,
+    read_hierarchy,
+    read_trips,
+)
 from odkanon.engine.dispatch import load
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.tables.number_formats import FORMATS
@@ -301,6 +310,27 @@ def test_a_note_beside_the_table_of_an_archive_is_no_table(tmp_path: Path) -> No
     assert len(read_trips(tmp_path / "t.zip")) == 48
 
 
+@pytest.mark.filterwarnings("ignore::odkanon.errors.ReleaseWarning")
+def test_the_sheet_with_trips_is_read(tmp_path: Path) -> None:
+    """Beside a code book the trips are found; of two sheets with trips, or where no name is known, one is chosen."""
+    codes: list[list[Any]] = [["variable", "code", "meaning"], ["mode", 1, "car"]]
+    book = spreadsheet(tmp_path / "book.xlsx", codes, ROWS, [["notes"]])
+    assert len(read_trips(book)) == len(ROWS) - 1
+    saved = anonymize(book, k=2, protect=["participants"]).save(tmp_path / "release")
+    assert audit_releases([saved], trips=InputSpec(book)).clean
+    both = spreadsheet(tmp_path / "both.xlsx", ROWS, ROWS[:6])
+    with pytest.raises(InputError, match="2 of them look like trips; choose one"):
+        read_trips(both)
+    assert spec_to_matrix(InputSpec(both, sheet="S2")).trips == 5
+    with pytest.raises(InputError, match=r"unknown sheet with rows 'S3'.*choose from S1, S2"):
+        spec_to_matrix(InputSpec(both, sheet="S3"))
+    own: list[list[Any]] = [["a", "b", "c", "d", "e", ""], *([48.8, 2.3, 48.9, 2.4, "p", ""] for _ in range(12))]
+    mapped = dict(zip(("start_lat", "start_lon", "end_lat", "end_lon"), "abcd", strict=True))
+    assert len(read_trips(spreadsheet(tmp_path / "own.xlsx", codes, own), columns=mapped)) == 12
+    june = spreadsheet(tmp_path / "june.xlsx", ROWS[:6], codes)
+    assert spec_to_matrix(InputSpec([book, june])).source.rows == len(ROWS) + 4
+
+
 def test_a_declared_decimal_sign_settles_it(tmp_path: Path) -> None:
     header, *lines = trips_text().replace(",", ";").replace(".", ",").splitlines()
     lines[0] = trips_text(1).splitlines()[1].replace(",", ";")
@@ -329,7 +359,10 @@ def test_times_that_nothing_needs_cost_no_trip(tmp_path: Path) -> None:
     [
         (lambda p: zipped(p / "t.zip", a_csv="x", b_csv="y"), "should contain one table, but contains a.csv, b.csv"),
         (lambda p: write(p / "t.zip", b"PK\x03\x04 and nothing else"), "cannot be unpacked"),
-        (lambda p: spreadsheet(p / "t.xlsx", [["a"], [1]], [["b"], [2]]), "should have one sheet .* 'S1', 'S2'"),
+        (
+            lambda p: spreadsheet(p / "t.xlsx", [["a"], [1]], [["b"], [2]]),
+            "'S1', 'S2'., and none of them looks",
+        ),
         (lambda p: spreadsheet(p / "t.xlsx", [["a", "a"], [1, 2]]), "has column 'a' twice"),
         (lambda p: write(p / "t.jsonl", '{"a": 1}\n{"a": '), "t.jsonl cannot be read"),
         (lambda p: write(p / "t.arrow", b"ARROW1 and nothing else"), "t.arrow cannot be read"),

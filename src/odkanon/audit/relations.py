@@ -30,7 +30,7 @@ BY_TIMES = "by the times of their trips"
 TOO_MANY = "against your claim, by their totals"
 """How a relation is known if the totals contradict an auditor who claims that releases share no trips."""
 
-_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "within")
+_OPTIONS = ("columns", "crs", "kind", "timezone", "decimal", "time_format", "encoding", "delimiter", "sheet", "within")
 """Reading options that decide which trips there are and what a filter means."""
 _FILES = ("within", "hierarchy")  # reading options that name files
 _TIME = re.compile(r"\d:\d\d|\d{4}-?\d\d-?\d\d|\d{4}-?W\d")

@@ -147,6 +147,7 @@ OPTIONS = describe_options(
     --read-as  The content of a table whose columns allow both.
     --encoding NAME  The encoding of a text file, such as latin-1. [default: detected]
     --delimiter CHAR  The character between columns. [default: detected in the header]
+    --sheet NAME  The sheet of a workbook, or the layer of a GIS file. [default: the only one that has trips]
     --decimal CHAR  The decimal mark, . or , [default: detected in numbers]
     --accept-rejected  Go on if more than half of the rows cannot be used.
     """,
@@ -170,6 +171,7 @@ OPTIONS = describe_options(
         "read_as": (ReadAs | None, None),
         "encoding": (str | None, None),
         "delimiter": (str | None, None),
+        "sheet": (str | None, None),
         "decimal": (str | None, None),
         "accept_rejected": (bool, False),
     },

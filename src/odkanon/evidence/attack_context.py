@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from odkanon.attributes.spec import AttributeSpec
 from odkanon.audit.auditor import OpenReleases, open_releases
-from odkanon.audit.release_reader import PublishedRelease
+from odkanon.audit.release_reader import BETWEEN, PublishedRelease
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.evidence.attack import AttackTimer, Need
@@ -20,7 +21,7 @@ from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import CONSTRAINTS, Rule
-from odkanon.read.input_spec import InputSpec
+from odkanon.read.input_spec import InputSpec, attributes_from_recipe
 from odkanon.read.od_table import spec_to_matrix
 
 
@@ -49,11 +50,12 @@ class AttackInputs:
 
     opened: OpenReleases
     spec: InputSpec
+    attributes: Sequence[AttributeSpec] = ()
 
     @cached_property
     def od(self) -> ODMatrix:
         """The input as an OD matrix."""
-        return spec_to_matrix(self.spec)
+        return spec_to_matrix(self.spec, attributes=self.attributes)
 
     @cached_property
     def trips(self) -> TripRecords:
@@ -61,18 +63,20 @@ class AttackInputs:
         number = self.opened.releases[0].number
         connection = self.opened.connection
         listed = connection.execute(
-            f"SELECT origin || ' -> ' || destination FROM classes WHERE release = {number} ORDER BY origin, destination"
+            f"SELECT rtrim(origin || ' -> ' || destination || ', ' || replace(attributes, '{BETWEEN}', ', '), ', ') "
+            f"FROM classes WHERE release = {number} ORDER BY origin, destination, attributes"
         ).fetchall()
         found = connection.sql(
             "SELECT coalesce(c.row, -1) AS row, coalesce(p.person, -1) AS person, q.pair, m.trips "
             f"FROM member{number} m "
-            f"LEFT JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS row "
-            f"FROM classes WHERE release = {number}) c ON c.origin = m.co AND c.destination = m.cd "
+            "LEFT JOIN (SELECT *, row_number() OVER (ORDER BY origin, destination, attributes) - 1 AS row "
+            f"FROM classes WHERE release = {number}) c "
+            "ON c.origin = m.co AND c.destination = m.cd AND c.attributes = m.ca "
             "LEFT JOIN (SELECT person AS name, row_number() OVER (ORDER BY person) - 1 AS person FROM "
             f"(SELECT DISTINCT person FROM member{number} WHERE person IS NOT NULL)) p ON p.name = m.person "
-            "JOIN (SELECT origin, destination, row_number() OVER (ORDER BY origin, destination) - 1 AS pair FROM "
-            f"(SELECT DISTINCT origin, destination FROM member{number})) q "
-            "ON q.origin = m.origin AND q.destination = m.destination ORDER BY m.row"
+            "JOIN (SELECT *, row_number() OVER (ORDER BY origin, destination, attributes) - 1 AS pair FROM "
+            f"(SELECT DISTINCT origin, destination, attributes FROM member{number})) q "
+            "ON q.origin = m.origin AND q.destination = m.destination AND q.attributes = m.attributes ORDER BY m.row"
         ).fetchnumpy()
         row, person, pair, trips = (
             np.asarray(found[name], dtype=np.int64) for name in ("row", "person", "pair", "trips")
@@ -187,16 +191,15 @@ def open_context(
     * ``earlier``: other releases that an attacker has: earlier ones, or segments released together.
     * ``seed``: the seed of random samples.
 
-    Raises `InputError` if the release was made from other trips, or has attributes.
+    Raises `InputError` if the release was made from other trips.
     """
     spec = trips if isinstance(trips, InputSpec) else InputSpec(trips)
     opened = open_releases([release, *earlier], trips=spec)
     first = opened.releases[0]
-    if first.axes:
-        raise InputError(f"{first.name} publishes flows by attributes, which attacks do not support yet")
     if first.number not in opened.exact:
         reasons = [each.message for each in opened.findings if each.check == "recount" and first.name in each.releases]
         raise InputError(
             f"evidence needs the trips of the release: {reasons[0] if reasons else 'these are different ones'}"
         )
-    return AttackContext(AttackInputs(opened, spec), seed=seed)
+    attributes = attributes_from_recipe(first.recipe, first.folder.absolute().parent, spec)
+    return AttackContext(AttackInputs(opened, spec, attributes), seed=seed)

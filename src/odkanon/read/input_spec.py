@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypedDict, TypeVar, cast, get_args
 
 from odkanon.attributes.filter_grammar import comparisons, parse_filter
-from odkanon.attributes.spec import AttributeSpec, is_formula
+from odkanon.attributes.spec import AGE_BANDS, AttributeSpec, is_formula, parse_attributes
 from odkanon.errors import InputError, InvalidValueError, OptionConflictError, nearest
 from odkanon.model.axes import RECORDS, TRIPS, Subject
 from odkanon.model.measures import DISTINCT
@@ -76,6 +77,7 @@ class ReadOptions(TypedDict, total=False):
     crs: str | None
     encoding: str | None
     delimiter: str | None
+    sheet: str | None
     timezone: str | None
     decimal: str | None
     time_format: str | None
@@ -126,6 +128,8 @@ class InputSpec:
         ``end_lon``, y in ``start_lat`` and ``end_lat``. Needs pyproj.
     encoding, delimiter : str, optional
         Format of a text file; by default detected from its content.
+    sheet : str, optional
+        The sheet of a workbook, or the layer of a GIS file; by default the only one that has trips.
     timezone : str, optional
         Time zone of hours, such as ``"America/Santiago"``, where times have ``Z`` or an offset; by default hours are
         those that are written.
@@ -158,6 +162,7 @@ class InputSpec:
     crs: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    sheet: str | None = None
     timezone: str | None = None
     decimal: str | None = None
     time_format: str | None = None
@@ -251,7 +256,7 @@ class InputSpec:
     @cached_property
     def text(self) -> TextFormat:
         """The format of a text file."""
-        return TextFormat(self.encoding, self.delimiter)
+        return TextFormat(self.encoding, self.delimiter, self.sheet, tuple((self.columns or {}).values()))
 
     @cached_property
     def number_format(self) -> NumberFormat:
@@ -401,7 +406,7 @@ class InputSpec:
 
 def recipe_folder(recipe: Mapping[str, Any], beside: Path) -> Path:
     """Return the folder from which the paths in a recipe start, given the folder where the recipe is."""
-    return beside / str((recipe.get("command") or {}).get("folder") or ".")
+    return (beside / str((recipe.get("command") or {}).get("folder") or ".")).resolve()
 
 
 def spec_from_recipe(recipe: Mapping[str, Any], beside: Path, source: Any = None) -> InputSpec:
@@ -435,6 +440,20 @@ def spec_from_recipe(recipe: Mapping[str, Any], beside: Path, source: Any = None
     return InputSpec(**options)
 
 
+def attributes_from_recipe(recipe: Mapping[str, Any], beside: Path, spec: InputSpec) -> Sequence[AttributeSpec]:
+    """Return the attributes of a release from its recipe, the folder where that is, and the trips."""
+    axes = recipe.get("about", {}).get("axes", [])
+    if not axes:
+        return ()
+    ages = [str(band) for axis in axes if axis["name"] == "age" for band in axis["levels"][0]]
+    bounds = [int(found[0]) for band in ages if (found := re.match(r"\d+", band))] or AGE_BANDS
+    folder = recipe_folder(recipe, beside)
+    return [
+        replace(each, lookup=str(_found_from(folder, each.lookup)) if each.lookup else None)
+        for each in parse_attributes([axis["asked"] for axis in axes], bounds, (spec.since, spec.until))
+    ]
+
+
 def _found_from(folder: Path, named: Any) -> Any:
     """Return paths as they are found from a folder; what is no file there stays as it is, such as a list of cells."""
     if isinstance(named, list):
@@ -453,7 +472,8 @@ _EXPECTED: dict[str, tuple[Any, str]] = {
     "zone_parents": (str | list | tuple, "a property or a list of properties"),
     "resolution": (Integral, "a whole number from 0 to 15"),
     **dict.fromkeys(
-        ("zone_id", "crs", "encoding", "delimiter", "timezone", "decimal", "time_format", "since", "until"), _TEXT
+        ("zone_id", "crs", "encoding", "delimiter", "sheet", "timezone", "decimal", "time_format", "since", "until"),
+        _TEXT,
     ),
     **dict.fromkeys(("place", "unit"), _TEXT),
 }

@@ -29,7 +29,14 @@ from odkanon.core.sql import quote_name, quote_text
 from odkanon.core.system import plain
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
 from odkanon.read.input_spec import InputSpec
-from odkanon.read.tables.column_names import COORDINATES, detect_content, find_layout, place_columns, resolve
+from odkanon.read.tables.column_names import (
+    COORDINATES,
+    choose_sheet,
+    detect_content,
+    find_layout,
+    place_columns,
+    resolve,
+)
 
 _CHUNK = 1 << 20
 _PARQUET, _ZIP, _GZIP = b"PAR1", b"PK\x03\x04", b"\x1f\x8b"
@@ -97,7 +104,7 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
 def _open_own(connection: Connection, source: TripsSource) -> Scan:
     folder = _Scratch()
     listed = _files(source)
-    files = [_unpack(path, folder.path, number) for number, path in enumerate(listed)]
+    files = [_unpack(path, folder.path, number, source) for number, path in enumerate(listed)]
     digest = _digests(listed)
     first = _magic(files[0])
     if first == _PARQUET:
@@ -167,7 +174,7 @@ def _parquet_keys(connection: Connection, path: Path) -> list[str]:
     return [key for (key,) in found]
 
 
-def _unpack(path: Path, folder: Path, number: int) -> Path:
+def _unpack(path: Path, folder: Path, number: int, source: TripsSource) -> Path:
     """Return a text or Parquet file: the file itself, or what an archive or a workbook contains."""
     if _magic(path) != _ZIP:
         return path
@@ -181,7 +188,9 @@ def _unpack(path: Path, folder: Path, number: int) -> Path:
                 and not any(part.startswith((".", "__MACOSX")) for part in each.filename.split("/"))
             ]
             if is_workbook(archive):
-                workbook_to_csv(archive, target)
+                workbook_to_csv(
+                    archive, target, lambda sheets: choose_sheet(sheets, source.sheet, source.text.named, str(path))
+                )
                 return target
             if len(inside) != 1:
                 raise _UnknownFormatError("an archive of several files")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +12,6 @@ from zipfile import ZipFile
 
 _DATES = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
 """The built-in number formats that are dates or times."""
-_SHEETS = re.compile(r"xl/worksheets/[^/]+\.xml$")
 _EPOCH, _EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 
 
@@ -21,24 +20,32 @@ def is_workbook(archive: ZipFile) -> bool:
     return "xl/workbook.xml" in archive.namelist()
 
 
-def workbook_to_csv(archive: ZipFile, target: Path) -> None:
-    """Write the only sheet with a header and rows as CSV."""
+def workbook_to_csv(archive: ZipFile, target: Path, choose: Callable[[Mapping[str, Sequence[str]]], str]) -> None:
+    """Write one of the sheets with a header and rows as CSV, chosen by the headers of all."""
     shared = _shared_texts(archive)
     is_date = _date_styles(archive)
     workbook = archive.read("xl/workbook.xml").decode("utf-8", errors="replace")
     epoch = _EPOCH_1904 if re.search(r"date1904=\"(1|true)\"", workbook) else _EPOCH
-    sheets = [
-        list(_rows(archive, name, shared, is_date, epoch)) for name in sorted(archive.namelist()) if _SHEETS.match(name)
-    ]
-    filled = [rows for rows in sheets if len(rows) > 1]
-    if len(filled) != 1:
-        raise ValueError(f"{len(filled)} of its sheets have a header and rows; keep one")
-    header, *rows = filled[0]
+    sheets = {
+        title: list(_rows(archive, name, shared, is_date, epoch)) for title, name in _sheet_files(archive, workbook)
+    }
+    filled = {title: rows for title, rows in sheets.items() if len(rows) > 1}
+    header, *rows = filled[choose({title: [each.strip() for each in rows[0]] for title, rows in filled.items()})]
     width = len(header)
     with target.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [(row + [""] * width)[:width] for row in (header, *rows) if any(row)]
         )
+
+
+def _sheet_files(archive: ZipFile, workbook: str) -> Iterator[tuple[str, str]]:
+    """Yield the title of each sheet, and the part of the archive that has it."""
+    related = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    parts = {each.get("Id"): each.get("Target", "") for each in related}
+    for each in ElementTree.fromstring(workbook).iter():
+        if _local(each.tag) == "sheet":
+            part = parts[next(value for name, value in each.items() if _local(name) == "id")]
+            yield each.get("name", ""), part.removeprefix("/") if part.startswith("/") else f"xl/{part}"
 
 
 def _local(tag: str) -> str:

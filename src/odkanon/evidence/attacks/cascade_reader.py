@@ -185,17 +185,23 @@ class CascadeReader:
 
     def _received(self, node: LadderNode, box: AxisBox | None) -> int:
         """Return the most that a node can receive from its parts while a box is empty."""
-        axis = self.ladder.axes[node.rung - 1]
+        axis, total = self.ladder.axes[node.rung - 1], 0
         types = tuple(self._type(node, at) for at in range(len(node.codes)))
         left = self._children(node.rung, types)
-        total = 0
         opens = box is not None and box.axis == axis and self.ladder.levels[node.rung - 1][axis] == box.level
         missing = opens
         for child in self.below[node]:
-            left[int(self.ladder.level(node.rung - 1, axis).types[child.codes[axis]])] -= 1
+            subtree = self._type(child, axis)
+            left[subtree] -= 1
             missing = missing and not (box is not None and child.codes[axis] == box.code)
-            total += self._can_pass(child, box)
+            total += 0 if self._is_spare(node.rung, types, subtree) else self._can_pass(child, box)
         return total + self._unlisted_sum(node.rung, types, left, None if opens else box, box if missing else None)
+
+    def _is_spare(self, rung: int, types: tuple[int, ...], subtree: int) -> bool:
+        """Return whether a child is a value that a reader may know to be empty, beside others that are not."""
+        axis = self.ladder.axes[rung - 1]
+        spare = self.ladder.level(rung - 1, axis).spare[subtree] & ~self.ladder.level(rung, axis).spare[types[axis]]
+        return bool(spare)
 
     def _children(self, rung: int, types: tuple[int, ...]) -> dict[int, int]:
         axis = self.ladder.axes[rung - 1]
@@ -211,7 +217,8 @@ class CascadeReader:
         for subtree, count in left.items():
             own = tuple(subtree if at == axis else other for at, other in enumerate(types))
             count -= without is not None and without.subtree_type == subtree
-            total += count * self._unlisted_pass(rung - 1, own, box) if count else 0
+            if count and not self._is_spare(rung, types, subtree):
+                total += count * self._unlisted_pass(rung - 1, own, box)
         return total
 
     def _unlisted_pass(self, rung: int, types: tuple[int, ...], box: AxisBox | None) -> int:

@@ -12,14 +12,16 @@ import numpy as np
 from odkanon.audit.differencing.equations import EquationSystem, comparable_components, incidence_matrix
 from odkanon.audit.pairwise_checks import overlapping_systems
 from odkanon.audit.relations import Relation, count_atoms, find_relations
-from odkanon.audit.release_reader import AXES, rows
+from odkanon.audit.release_reader import AXES, BETWEEN, rows
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, does_not_apply, not_run
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
 from odkanon.methods.cascade.ladder import Ladder
-from odkanon.methods.cascade.method import ladder_of, least_trips
+from odkanon.methods.cascade.method import least_trips, ordered_ladder, without_rare_values
+from odkanon.methods.cascade.roll_up import PublicationRule
 from odkanon.methods.common import with_steps
+from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import zones_of_tree
 
 TOLERANCE = 1e-6
@@ -181,10 +183,11 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
         return not_run("Only rows of an earlier release were listed: that one is to be followed, not this.")
     if not safe and not context.counts_trips_only:
         return not_run("Rows without caps that are judged by more than trips cannot be followed.")
-    od = with_steps(context.od, context.options.get("steps", "plain"))
-    ladder = ladder_of((od.origins, od.destinations), context.options.get("coarsest"))
-    listed = listed_nodes(context, ladder)
     k = least_trips(context.rule, safe=safe)
+    od = with_steps(context.od, context.options.get("steps", "plain"))
+    od = without_rare_values(od, PublicationRule(context.rule, k, safe))
+    ladder, _ = ordered_ladder(od, context.options.get("coarsest"), context.options.get("give_up"))
+    listed = listed_nodes(context, ladder)
     weighted = "weight" in context.release.disclosed_thresholds
     variant: CascadeVariant = "plain" if not safe else "kept" if weighted else "capped"
     reader = CascadeReader(ladder, {node: trips for node, (trips, _) in listed.items()}, k, variant)
@@ -207,7 +210,8 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
     if variant == "capped" and ladder.reaches_root and not context.options.get("total_known"):
         outcome += _known_total(context, reader)
     inside = [
-        f"inside {name}: at least {least} trips in a part of its {AXES[box.axis]}" for name, box, least in disclosed
+        f"inside {name}: at least {least} trips in a part of its {(*AXES, *context.release.axes)[box.axis]}"
+        for name, box, least in disclosed
     ]
     beside = [f"the weight of {listed[node][1]}" for node in telling]
     return AttackResult(
@@ -240,7 +244,7 @@ def rows_with_own_weight(context: AttackContext, reader: CascadeReader) -> list[
         return []
     found = context.opened.connection.execute(
         f"SELECT CAST(weight AS DOUBLE) FROM classes WHERE release = {context.release.number} "
-        "ORDER BY origin, destination"
+        "ORDER BY origin, destination, attributes"
     )
     weight = dict(zip(reader.rows, (float(each) for (each,) in found.fetchall()), strict=True))
     at_cap = [node for node, trips in reader.rows.items() if node.rung and trips == reader.bound(node)]
@@ -260,27 +264,35 @@ def listed_nodes(context: AttackContext, ladder: Ladder) -> dict[LadderNode, tup
 
     A zone may stand on several levels of a lookup table under one code; its rows stand at the finest rung.
     """
-    by_axis: list[dict[str, dict[int, int]]] = []
-    for side in ladder.sides[:2]:
-        zones, first = zones_of_tree(side.tree)
-        assert zones.level is not None
-        levels: dict[str, dict[int, int]] = defaultdict(dict)
-        for position, (name, level) in enumerate(zip(zones.ids.tolist(), zones.level.tolist(), strict=True)):
-            levels[name][level] = position - first[level]
-        by_axis.append(levels)
+    by_axis = [_codes_by_level(side.tree) for side in ladder.sides]
     listed = rows(
         context.opened.connection,
-        f"SELECT origin, destination, trips FROM classes WHERE release = {context.release.number} ORDER BY 1, 2",
+        "SELECT origin, destination, attributes, trips FROM classes "
+        f"WHERE release = {context.release.number} ORDER BY 1, 2, 3",
     )
     nodes: dict[LadderNode, tuple[int, str]] = {}
-    for row in listed:
-        origin, destination = by_axis[0][row["origin"]], by_axis[1][row["destination"]]
-        rung, (up, down) = next(
-            (rung, (up, down)) for rung, (up, down) in enumerate(ladder.levels) if up in origin and down in destination
+    for row, label in zip(listed, context.trips.names, strict=True):
+        values = [part.partition("=")[2] for part in row["attributes"].split(BETWEEN) if part]
+        names = (row["origin"], row["destination"], *values)
+        found = [codes[value] for codes, value in zip(by_axis, names, strict=True)]
+        rung, at = next(
+            (rung, at)
+            for rung, at in enumerate(ladder.levels)
+            if all(level in codes for level, codes in zip(at, found, strict=True))
         )
-        name = f"{row['origin']} -> {row['destination']}"
-        nodes[LadderNode(rung, (origin[up], destination[down]))] = (int(row["trips"]), name)
+        node = LadderNode(rung, tuple(codes[level] for level, codes in zip(at, found, strict=True)))
+        nodes[node] = (int(row["trips"]), label)
     return nodes
+
+
+def _codes_by_level(tree: Hierarchy) -> dict[str, dict[int, int]]:
+    """Return the numbers of the nodes of a tree, by name and level."""
+    zones, first = zones_of_tree(tree)
+    assert zones.level is not None
+    levels: dict[str, dict[int, int]] = defaultdict(dict)
+    for position, (name, level) in enumerate(zip(zones.ids.tolist(), zones.level.tolist(), strict=True)):
+        levels[name][level] = position - first[level]
+    return levels
 
 
 INTERVALS = Attack(

@@ -244,9 +244,7 @@ def homogeneity(context: AttackContext) -> AttackResult:
     Machanavajjhala et al. 2007, "l-diversity: privacy beyond k-anonymity".
     """
     number = context.release.number
-    places = (
-        f"(SELECT origin, count(DISTINCT person) AS persons, sum(trips) AS trips FROM scope{number} GROUP BY origin)"
-    )
+    places = f"(SELECT origin, sum(trips) AS trips FROM scope{number} GROUP BY origin)"
     if context.release.has_boxes:
         table = box_table(context.opened.connection, context.release)
         zones = (
@@ -259,10 +257,10 @@ def homogeneity(context: AttackContext) -> AttackResult:
         zones += "AND c.origin = n_origin.zone"
     found = rows(
         context.opened.connection,
-        "SELECT p.origin, any_value(p.trips)::BIGINT AS trips, any_value(p.persons) AS persons, count(*) AS rows, "
+        "SELECT p.origin, any_value(p.trips)::BIGINT AS trips, count(DISTINCT c.destination) AS zones, "
         f"min(c.origin) AS zone, min(c.destination) AS destination FROM {places} p {zones} GROUP BY 1 ORDER BY 1",
     )
-    single = [row for row in found if row["rows"] == 1]
+    single = [row for row in found if row["zones"] == 1]
     trips, whole = sum(row["trips"] for row in single), sum(row["trips"] for row in found)
     destination = {row["zone"]: row["destination"] for row in single}
     message = "From every place there are at least two zones that a trip may have gone to."

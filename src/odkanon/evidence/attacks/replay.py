@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
+from odkanon.audit.row_nesting import join_attributes
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
 from odkanon.evidence.attack_context import AttackContext
@@ -84,12 +87,16 @@ def replay(context: AttackContext) -> AttackResult:
 
 def _is_published(context: AttackContext, made: Release) -> bool:
     """Return whether a release in memory has the rows of the release on disk."""
-    table = made.to_arrow()
-    rows = set(zip(*(table.column(name).to_pylist() for name in ("origin", "destination", "trips")), strict=True))
+    table, names = made.to_arrow(), context.release.axes
+    columns = ("origin", "destination", "trips", *names)
+    rows = {
+        (origin, destination, join_attributes(names, values), trips)
+        for origin, destination, trips, *values in zip(*(table[name].to_pylist() for name in columns), strict=True)
+    }
     published = context.opened.connection.execute(
-        f"SELECT origin, destination, trips FROM classes WHERE release = {context.release.number}"
+        f"SELECT origin, destination, attributes, trips::BIGINT FROM classes WHERE release = {context.release.number}"
     ).fetchall()
-    return rows == {(origin, destination, int(trips)) for origin, destination, trips in published}
+    return rows == set(published)
 
 
 def _find_alternatives(
@@ -147,7 +154,7 @@ def small_groups(od: ODMatrix, made: Release, min_trips: int, seed: int) -> list
             continue
         own = by_row[ends[row] : ends[row + 1]]
         up, down = (0, 0) if made.origins.bounds is not None else LEVELS[int(random.integers(len(LEVELS)))]
-        inside = _within(od, own, at, up, down)
+        inside = _within(od, own, at, up, down, [bool(random.integers(2)) for _ in od.axes])
         if flows.trips[own[inside]].sum() >= min_trips or inside.all():
             inside, up, down = own == at, 0, 0
         if not inside.all():
@@ -158,12 +165,14 @@ def small_groups(od: ODMatrix, made: Release, min_trips: int, seed: int) -> list
     return list(chosen.values())
 
 
-def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int) -> Bools:
-    """Return which pairs lie between the ancestors of the ends of one pair."""
+def _within(od: ODMatrix, pairs: Ints, pair: int, up: int, down: int, same: Sequence[bool]) -> Bools:
+    """Return which pairs lie between the ancestors of the ends of one pair, with the same value of some attributes."""
     found = np.ones(len(pairs), dtype=bool)
     for tree, leaf, level in ((od.origins, od.flows.origin, up), (od.destinations, od.flows.destination, down)):
         codes = tree.codes[min(level, tree.top)]
         found &= codes[leaf[pairs]] == codes[leaf[pair]]
+    for values in compress(od.flows.attributes, same):
+        found &= values[pairs] == values[pair]
     return found
 
 
@@ -189,15 +198,17 @@ def move_trips(
     With ``adjacent`` they move to a neighbouring origin where the group stays below the rule, else (or without such an
     origin) to other pairs of their row.
     """
-    origin, destination = od.flows.origin.copy(), od.flows.destination.copy()
+    flows = od.flows
+    origin, destination, *attributes = (each.copy() for each in (flows.origin, flows.destination, *flows.attributes))
     for group in groups:
         place = _adjacent_origin(od, group, random, min_trips, square) if adjacent else None
         if place is not None:
             origin[group.pairs] = place
             continue
         target = random.choice(group.others, len(group.pairs))
-        origin[group.pairs], destination[group.pairs] = od.flows.origin[target], od.flows.destination[target]
-    merged, _ = od.flows.merge(origin, destination)
+        for each in (origin, destination, *attributes):
+            each[group.pairs] = each[target]
+    merged = replace(flows, origin=origin, destination=destination, attributes=tuple(attributes)).merge_attributes()
     moved = replace(od, flows=replace(merged, pairs=np.ones_like(merged.pairs)))
     return moved.take(np.ones(len(merged), dtype=bool))
 

@@ -111,14 +111,9 @@ def cascade(
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
     od = without_rare_values(od, terms)
     work = open_workspace(od)
-    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
-    if od.axes:
-        tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
-        names, trees = [axis.name for axis in od.axes], [side.tree for side in ladder.sides]
-        steps, parameters["give_up"] = drop_steps(give_up, names, trees, tops)
-        ladder = Ladder(ladder.sides, steps)
-    elif give_up is not None:
-        raise InputError("there is nothing but places to give up detail of; publish by an attribute")
+    ladder, order = ordered_ladder(od, coarsest, give_up)
+    if order is not None:
+        parameters["give_up"] = order
     given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
     if total_known:
         return _released_without_some(od.in_memory(), rule, parameters | {"total_known": True}, terms, ladder)
@@ -178,13 +173,13 @@ def without_rare_values(od: Matrix, terms: PublicationRule) -> Matrix:
         residual = residual.lift(place, np.zeros(sizes[place], dtype=np.int64), 1)
     joined = []
     for at, axis in enumerate(od.axes, 2):
-        rare, by_value = np.zeros(sizes[at], dtype=bool), residual
+        rare, by_value = np.full(sizes[at], axis.observed), residual
         for other in [number for number in range(2, len(sizes)) if number != at and axis.observed]:
             by_value = by_value.lift(other, np.zeros(sizes[other], dtype=np.int64), 1)
         if axis.observed:
             groups = by_value.at_least(0)
             common = terms.rule.satisfied(groups) & (groups.trips >= terms.k)
-            rare[groups.codes[at][~common]] = True
+            rare[groups.codes[at][common]] = False
             rare &= ~np.isin(axis.tree.leaves, (MISSING, OTHER))
         joined.append(join_rare_values(axis, rare) if rare.any() else (axis, np.arange(sizes[at], dtype=np.int32)))
     if all(new is old for (new, _), old in zip(joined, od.axes, strict=True)):
@@ -288,6 +283,19 @@ def settled(
         terms = replace(terms, rule=asked)
         rolled_up = falls(terms)
     return rolled_up
+
+
+def ordered_ladder(od: Matrix, coarsest: int | None, give_up: str | None) -> tuple[Ladder, str | None]:
+    """Return the ladder of a matrix, and the order in which it drops attributes; None if there are none."""
+    ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
+    if not od.axes:
+        if give_up is not None:
+            raise InputError("there is nothing but places to give up detail of; publish by an attribute")
+        return ladder, None
+    tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
+    names, trees = [axis.name for axis in od.axes], [side.tree for side in ladder.sides]
+    steps, text = drop_steps(give_up, names, trees, tops)
+    return Ladder(ladder.sides, steps), text
 
 
 def ladder_of(trees: Sequence[Hierarchy], coarsest: int | None) -> Ladder:

@@ -240,6 +240,44 @@ def detect_content(table: NamedColumns, found: Mapping[str, str]) -> TableConten
     raise missing_columns(table, found, wanted)
 
 
+@dataclass(frozen=True)
+class _Header:
+    columns: tuple[str, ...]
+    name: str
+
+
+def choose_sheet(sheets: Mapping[str, Sequence[str]], asked: str | None, named: Sequence[str], name: str) -> str:
+    """Return the sheet to read: the one asked for, the only one, or the only one with places of trips.
+
+    * ``sheets``: the columns of each.
+    * ``asked``: the name that the user gave.
+    * ``named``: columns that the user named.
+    * ``name``: the file, for messages.
+    """
+    if asked is not None and asked not in sheets:
+        raise UnknownNameError(f"{name}: {UnknownNameError.among('sheet with rows', asked, sheets)}")
+    fit = [
+        each
+        for each, columns in sheets.items()
+        if {*named} <= {*columns} and (named or _has_places(_Header(tuple(columns), name)))
+    ]
+    found = [asked] if asked else fit if len(sheets) > 1 else [*sheets]
+    if len(found) != 1:
+        listed = ", ".join(map(repr, sheets)) or "none"
+        which = f"{len(found)} of them look" if found else "none of them looks"
+        about = f"several sheets ({listed}), and {which} like trips; choose one" if sheets else "no rows"
+        raise InputError(f"{name} has {about}", option="sheet NAME" if sheets else None)
+    return found[0]
+
+
+def _has_places(header: _Header) -> bool:
+    try:
+        found = {*resolve(header, None)} | {*probable_ends(header.columns)}
+    except InputError:  # several columns fit, which reading the sheet reports
+        return True
+    return bool({*COORDINATES} <= found or {*ENDS} <= found or find_layout(header.columns))
+
+
 def missing_columns(table: NamedColumns, found: Mapping[str, str], wanted: tuple[str, ...]) -> InputError:
     """Return the error for missing columns, with the nearest ones."""
     absent = [name for name in wanted if name not in found]

@@ -19,8 +19,9 @@ import pyarrow as pa
 from odkanon.core.registry import import_extra
 from odkanon.core.system import plain
 from odkanon.errors import FileMissingError, InputError, UnreadableFileError
+from odkanon.read.tables.column_names import choose_sheet
 from odkanon.read.tables.geo_files import is_geo, read_geo
-from odkanon.read.tables.text_files import GZIP, ScratchCopy, file_sha256
+from odkanon.read.tables.text_files import GZIP, ScratchCopy, TextFormat, file_sha256
 
 _FIRST_BYTES = 1_024
 """Bytes that identify the type of a file."""
@@ -43,7 +44,7 @@ class Unpacked:
     """Whatever keeps the extracted content alive."""
 
 
-def unpack(path: Path) -> Unpacked:
+def unpack(path: Path, text: TextFormat = TextFormat()) -> Unpacked:
     """Return the content of a container, or the file itself if it is none; ``-`` is standard input."""
     copy = None
     name = str(path)
@@ -58,7 +59,7 @@ def unpack(path: Path) -> Unpacked:
     with path.open("rb") as file:
         magic = file.read(4)
     if magic == _ZIP and _holds_shapefile(path):
-        return Unpacked(path, name, sha256, read_geo(path, name), copy)
+        return Unpacked(path, name, sha256, read_geo(path, name, text.sheet), copy)
     if magic == _ZIP and not _is_spreadsheet(path):
         copy, inside = _extracted(path, name)
         name = f"{inside} in {name}"
@@ -67,7 +68,7 @@ def unpack(path: Path) -> Unpacked:
             magic = file.read(4)
     with path.open("rb") as file:
         first = file.read(_FIRST_BYTES)
-    table = read_geo(path, name) if is_geo(first) else _table_of(path, magic, name)
+    table = read_geo(path, name, text.sheet) if is_geo(first) else _table_of(path, magic, name, text)
     return Unpacked(path, name, sha256, table, copy)
 
 
@@ -79,7 +80,7 @@ def check_file(path: Path, name: str) -> None:
         raise UnreadableFileError.empty(name)
 
 
-def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
+def _table_of(path: Path, magic: bytes, name: str, text: TextFormat) -> pa.Table | None:
     """Return the table in a file that is neither text nor Parquet; None for these."""
     try:
         if magic in (_ARROW, _OLD_FEATHER):
@@ -90,7 +91,7 @@ def _table_of(path: Path, magic: bytes, name: str) -> pa.Table | None:
             return _json(path, magic, name)
     except (pa.ArrowInvalid, OSError) as error:
         raise UnreadableFileError.because(name, error, advice="it may be truncated or mixed") from None
-    return _spreadsheet(path, name) if magic in (_ZIP, _OLD_EXCEL) else None
+    return _spreadsheet(path, name, text) if magic in (_ZIP, _OLD_EXCEL) else None
 
 
 def _starts_with_brace(path: Path, magic: bytes) -> bool:
@@ -194,7 +195,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
-def _spreadsheet(path: Path, name: str) -> pa.Table:
+def _spreadsheet(path: Path, name: str, text: TextFormat) -> pa.Table:
     python_calamine = import_extra(
         "python_calamine", purpose="reading spreadsheets", extra="excel", package="python-calamine"
     )
@@ -203,20 +204,16 @@ def _spreadsheet(path: Path, name: str) -> pa.Table:
         sheets = {each: book.get_sheet_by_name(each).to_python() for each in book.sheet_names}
     except (python_calamine.CalamineError, ValueError, OSError) as error:
         raise UnreadableFileError.because(name, error, as_="a spreadsheet", advice="save it again, or as CSV") from None
-    filled = {title: rows for title, rows in sheets.items() if len(rows) > 1}
-    if len(filled) != 1:
-        listed = ", ".join(map(repr, filled)) or "none"
-        raise InputError(
-            f"{name} should have one sheet with a header and rows, but has {listed}; keep only the one to read"
-        )
-    header, *rows = next(iter(filled.values()))
-    names = [str(each).strip() for each in header]
-    repeated = [each for each in names if names.count(each) > 1 or not each]
+    filled = {title: [str(each).strip() for each in rows[0]] for title, rows in sheets.items() if len(rows) > 1}
+    chosen = choose_sheet(filled, text.sheet, text.named, name)
+    rows = sheets[chosen][1:]
+    names = {at: each for at, each in enumerate(filled[chosen]) if each or any(row[at] != "" for row in rows)}
+    repeated = [each for each in names.values() if [*names.values()].count(each) > 1 or not each]
     if repeated:
         raise InputError(
             f"the first row of {name} has column {repeated[0]!r} twice or unnamed; give each column one name"
         )
-    return pa.table({each: _column([row[at] for row in rows]) for at, each in enumerate(names)})
+    return pa.table({each: _column([row[at] for row in rows]) for at, each in names.items()})
 
 
 def _column(values: Sequence[Any]) -> pa.Array:

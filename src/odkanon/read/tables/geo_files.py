@@ -24,6 +24,7 @@ from odkanon.errors import (
     FileMissingError,
     InputError,
     InvalidValueError,
+    UnknownNameError,
     UnreadableFileError,
     nearest,
 )
@@ -35,7 +36,7 @@ _DEGREES = ("EPSG:4326", "OGC:CRS84")
 _LONG = 1_000
 """Metres, or other units of a projection, between the points of a line that is converted to degrees."""
 _POINT, _LINES, _POLYGONS = {0}, {1, 5}, {3, 6}
-_TRACK = "track_points"
+_TRACK, _POLYGON = "track_points", "Polygon"
 _FEATURES = re.compile(rb'\{\s*(?:"[^"]*"\s*:\s*(?:"[^"]*"|[\d.]+)\s*,\s*)*"type"\s*:\s*"FeatureCollection"')
 """Start of a document that is a FeatureCollection itself, rather than one that contains some."""
 Shapes = npt.NDArray[Any]
@@ -97,14 +98,14 @@ def is_geoparquet(path: Path) -> bool:
         return False  # reading it reports the cause
 
 
-def read_geo(path: Path, name: str) -> pa.Table:
+def read_geo(path: Path, name: str, layer: str | None) -> pa.Table:
     """Return a file of points or lines as a table with coordinates; a GPX track is named after its file."""
-    layer = _read_ogr(path, name, "points or lines", one_layer=True)
-    values = {field: layer.table.column(field) for field in layer.table.column_names}
+    read = _read_ogr(path, name, "points or lines", layer)
+    values = {field: read.table.column(field) for field in read.table.column_names}
     filled = {field: column for field, column in values.items() if column.null_count < len(column)}
-    if layer.name == _TRACK:
-        filled = {"person": pa.array([Path(name).stem] * len(layer.wkb)), "time": values["time"]}
-    return with_coordinates(pa.table(filled), _shapes(layer.wkb), layer.crs, name)
+    if read.name == _TRACK:
+        filled = {"person": pa.array([Path(name).stem] * len(read.wkb)), "time": values["time"]}
+    return with_coordinates(pa.table(filled), _shapes(read.wkb), read.crs, name)
 
 
 def read_geoparquet(path: Path, name: str) -> pa.Table:
@@ -223,17 +224,23 @@ def _polygon_layer(source: Any) -> Layer:
         raise FileMissingError.at(path)
     if path.suffix in (".parquet", ".geoparquet"):
         return _read_geoparquet(path, str(path))
-    return _read_ogr(path, str(path), "polygons")
+    return _read_ogr(path, str(path), _POLYGON)
 
 
-def _read_ogr(path: Path, name: str, content: str, *, one_layer: bool = False) -> Layer:
+def _read_ogr(path: Path, name: str, content: str, asked: str | None = None) -> Layer:
+    """Return the only layer of a file with the geometry that is wanted, or the one asked for."""
     pyogrio = import_extra("pyogrio", purpose="reading geometry", extra="geo")
     source = f"/vsizip/{path}" if path.suffix.lower() == ".zip" else str(path)
     try:
-        layers = [str(layer) for layer, _ in pyogrio.list_layers(source)] if one_layer else []
-        layer = _TRACK if _TRACK in layers else layers[0] if one_layer else None
-        if len(layers) > 1 and layer != _TRACK:
-            raise InputError(f"{name} has several layers ({', '.join(layers)}); keep only the one to read")
+        kinds = {str(layer): str(kind) for layer, kind in pyogrio.list_layers(source) if kind is not None}
+        fit = {each: kind for each, kind in kinds.items() if (_POLYGON in kind) == (content == _POLYGON)} or kinds
+        if asked is None and len(fit) > 1 and _TRACK not in fit:
+            advice = "keep only the one to read" if content == _POLYGON else "choose one"
+            option = None if content == _POLYGON else "sheet NAME"
+            raise InputError(f"{name} has several layers ({', '.join(fit)}); {advice}", option=option)
+        layer = asked or (_TRACK if _TRACK in fit else next(iter(fit), None))
+        if layer is not None and layer not in kinds:
+            raise UnknownNameError(f"{name}: {UnknownNameError.among('layer', layer, kinds)}")
         about, _, wkb, values = pyogrio.raw.read(source, layer=layer)
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, ValueError, IndexError) as error:
         raise UnreadableFileError.because(name, error, as_=content) from None

@@ -125,7 +125,7 @@ def _open(source: Any, text: TextFormat) -> SourceTable:
         )
     files = dataset_files(source)
     if files is None:
-        return _open_file(connection, unpack(Path(source)), text)
+        return _open_file(connection, unpack(Path(source), text), text)
     if len(files) > 1 and not any(map(_is_parquet, files)):
         return _open_several(connection, files, text)
     return _open_dataset(connection, str(source), files)
@@ -166,26 +166,44 @@ def _open_several(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], 
     if any(remote(path) is not None for path in paths):
         raise InputError("several files in an object store are read as a folder; give its address")
     check_distinct_files(paths)
-    opened = [unpack(path) for path in paths]
+    opened = [unpack(path, text) for path in paths]
     name, sha256 = f"{paths[0]} and {len(paths) - 1} more", dataset_sha256(list(paths))
     if all(_is_parquet(each.path) for each in opened):
         scan = _parquet_scan(connection, [each.path for each in opened], name)
         return SourceTable(connection, scan, _described(connection, scan, name), name, sha256, keeper=opened)
-    if any(_is_parquet(each.path) or each.table is not None for each in opened):
-        raise InputError(f"{name} are files of several types; give text files only, or Parquet files only")
+    tables = [each.table for each in opened if each.table is not None]
+    if len(tables) == len(paths):
+        return _open_in_memory(connection, _joined(paths, tables), name, sha256)
+    if tables or any(_is_parquet(each.path) for each in opened):
+        raise InputError(f"{name} are files of several types; save all as CSV, or all in the same other format")
     seen = [open_text_file(each.path, text, each.name) for each in opened]
+    _check_columns(paths, [other.columns for other in seen])
     for path, other in zip(paths, seen, strict=True):
-        if other.columns != seen[0].columns:
-            unlike = sorted(set(other.columns) ^ set(seen[0].columns)) or ["in another order"]
-            raise InputError(
-                f"{path} and {paths[0]} have different columns ({', '.join(unlike)}); read them separately"
-            )
         if (other.delimiter, other.gzipped) != (seen[0].delimiter, seen[0].gzipped):
             raise InputError(
                 f"{path} and {paths[0]} have different formats; use one delimiter, and compress all or none"
             )
     lines = _rows(connection, seen)
     return SourceTable(connection, _csv_scan(seen), seen[0].columns, name, sha256, lines=lines, keeper=(opened, seen))
+
+
+def _check_columns(paths: Sequence[Path], columns: Sequence[Sequence[str]]) -> None:
+    for path, other in zip(paths, columns, strict=True):
+        if tuple(other) != tuple(columns[0]):
+            unlike = sorted(set(other) ^ set(columns[0])) or ["in another order"]
+            raise InputError(
+                f"{path} and {paths[0]} have different columns ({', '.join(unlike)}); read them separately"
+            )
+
+
+def _joined(paths: Sequence[Path], tables: Sequence[pa.Table]) -> pa.Table:
+    """Return workbooks or the like as one table; a column that has texts in one of them has texts in all."""
+    _check_columns(paths, [table.column_names for table in tables])
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        texts = [pa.schema([(name, pa.string()) for name in table.column_names]) for table in tables]
+        return pa.concat_tables([table.cast(schema) for table, schema in zip(tables, texts, strict=True)])
 
 
 def csv_tables(files: Sequence[Path]) -> list[SourceTable]:

@@ -37,12 +37,16 @@ MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF
 
 @dataclass(frozen=True)
 class TextFormat:
-    """The format of a text file, as far as it was specified."""
+    """The format of a file, as far as it was specified."""
 
     encoding: str | None = None
     """Such as ``latin-1``; by default UTF-8, or detected from the content."""
     delimiter: str | None = None
     """Column separator; by default detected from the header."""
+    sheet: str | None = None
+    """The sheet of a workbook, or the layer of a GIS file; by default the only one that has trips."""
+    named: tuple[str, ...] = ()
+    """Columns that it must have."""
 
     def __post_init__(self) -> None:
         if self.encoding is not None:
