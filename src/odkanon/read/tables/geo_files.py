@@ -232,15 +232,17 @@ def _read_ogr(path: Path, name: str, content: str, asked: str | None = None) -> 
     pyogrio = import_extra("pyogrio", purpose="reading geometry", extra="geo")
     source = f"/vsizip/{path}" if path.suffix.lower() == ".zip" else str(path)
     try:
-        kinds = {str(layer): str(kind) for layer, kind in pyogrio.list_layers(source) if kind is not None}
-        fit = {each: kind for each, kind in kinds.items() if (_POLYGON in kind) == (content == _POLYGON)} or kinds
+        geometry = {str(layer): str(shape) for layer, shape in pyogrio.list_layers(source) if shape is not None}
+        fit = {
+            each: shape for each, shape in geometry.items() if (_POLYGON in shape) == (content == _POLYGON)
+        } or geometry
         if asked is None and len(fit) > 1 and _TRACK not in fit:
             advice = "keep only the one to read" if content == _POLYGON else "choose one"
             option = None if content == _POLYGON else "sheet NAME"
             raise InputError(f"{name} has several layers ({', '.join(fit)}); {advice}", option=option)
         layer = asked or (_TRACK if _TRACK in fit else next(iter(fit), None))
-        if layer is not None and layer not in kinds:
-            raise UnknownNameError(f"{name}: {UnknownNameError.among('layer', layer, kinds)}")
+        if layer is not None and layer not in geometry:
+            raise UnknownNameError(f"{name}: {UnknownNameError.among('layer', layer, geometry)}")
         about, _, wkb, values = pyogrio.raw.read(source, layer=layer)
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, ValueError, IndexError) as error:
         raise UnreadableFileError.because(name, error, as_=content) from None
