@@ -34,6 +34,7 @@ from odkanon.pipeline.noise_ledger import LEDGER, charge, read_ledger
 from odkanon.read.area import PARIS_CENTRE
 from odkanon.release_format.folder import open_release
 from odkanon.release_format.names import CSV, PACKAGE, PARQUET, ZONES
+from odkanon.study.experiment import PAPER_ROWS
 
 AREA = ",".join(PARIS_CENTRE)
 NAMED = ["mode:car=1+2,bus=3", "hour:0-9,9-17,17-24"]
@@ -380,9 +381,48 @@ def test_rerun_draws_again_and_says_what_that_costs(folder: Path, capsys: pytest
     assert files(folder / "out")[CSV] != files(folder / "again")[CSV]
 
 
-def test_comparisons_refuse(folder: Path) -> None:
-    with pytest.raises(InputError, match="draws anew"):
-        run("compare", "survey.parquet", "-o", "grid", "--methods", "noise", "--resolution", 7)
+def test_a_comparison_states_that_noise_promises_something_else(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading = ("survey.parquet", "--within", AREA, "--resolution", 7, "--protect", "participants", "-o")
+    methods = ("--methods", "cascade,noise")
+    for wrong, words in (
+        (methods, "noise needs epsilon"),
+        (("--methods", "cascade", "--epsilon", 3), "need noise among"),
+        (("--delta", 1e-9, "--methods", "cascade"), "need noise among"),
+        ((*methods, "--epsilon", -1), "epsilon"),
+    ):
+        with pytest.raises(InputError, match=words):
+            run("compare", *reading, "grid", *wrong)
+    with pytest.raises(InputError, match="noise keeps none"):
+        run("compare", *reading, "k.svg", *methods, "--k", "5,10")
+    assert run("compare", *reading, "grid", *methods, "--epsilon", 3) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    promise = "each person with at most 4 trips, by epsilon = 3 and delta = 1e-06"
+    assert f"Noise promises something else than k: it protects {promise}" in told
+    assert "For single quarters: Cascade" in told
+    assert "For single quarters: Noise" not in told
+    cascade, noise = (
+        pyarrow.csv.read_csv("grid/tables.csv").filter(pc.field("measured_on") == "participants").to_pylist()
+    )
+    assert 0 < noise["cpc_1km"] < noise["cpc_8km"] < cascade["cpc_8km"]
+    assert {noise[name] for name in ("c_dm", "g", "e", "suppressed_share", "smallest_class")} == {None}
+    assert f"| {promise} | - | - |" in Path("grid/tables.md").read_text()
+    assert not (folder / LEDGER).exists()
+    seconds = noise["seconds"]
+    assert run("compare", *reading, "grid", *methods, "--epsilon", 3) == 0  # resumes, and draws nothing
+    assert pyarrow.csv.read_csv("grid/tables.csv")["seconds"].to_pylist()[-1] == seconds
+    with pytest.raises(InputError, match="other settings"):
+        run("compare", *reading, "grid", *methods, "--epsilon", 1)
+
+
+def test_all_methods_are_compared_with_noise_if_it_has_a_promise(survey: pa.Table) -> None:
+    grid: dict[str, Any] = {"resolution": 6, "within": AREA, "protect": "trips", "segment": "sex"}
+    found = odkanon.compare(survey, noise={"epsilon": 3.0, "unit": "trip"}, **grid)
+    noisy = [each for each in found.outcomes if each.promise]
+    assert [each.cell.segment for each in noisy] == ["whole", "Man", "Woman"]
+    assert all((each.cpc("trips", 8) or 0) > 0.5 for each in noisy)
+    assert {each.cell.row for each in odkanon.compare(survey, **grid).outcomes} == {*PAPER_ROWS}
 
 
 def test_what_else_is_made_of_a_release(folder: Path) -> None:

@@ -35,6 +35,9 @@ Number = TypeVar("Number", int, float)
         twice]
     --protect WHO  Who is protected, as for anonymize. [default: participants, and in tables by method also the
         population]
+    --epsilon NUMBER  Compare with noise as well, which promises something else: differential privacy, not k.
+    --delta NUMBER  As for anonymize, with --epsilon; so are --unit and --trips-per-person.
+    --trips-per-person NUMBER  The most trips of a person that count with noise. [default: 4]
     --force  Replace earlier results instead of resuming an interrupted comparison.
     Segments:
     --segment NAME  Compare by sex, age, category or any other column as well. Repeatable.
@@ -55,6 +58,9 @@ def compare(
     budget: str = "0.10",
     methods: str | None = None,
     protect: list[Protect] | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    trips_per_person: int | None = None,
     force: bool = False,
     segment: list[str] | None = None,
     all_segments: bool = False,
@@ -78,6 +84,8 @@ def compare(
     `odkanon compare last-year.parquet --by mode --by hour --drop-order hour,mode --drop-order place:6,hour,mode -o
     orders`
 
+    `odkanon compare --sample --epsilon 3 --methods cascade,noise -o tables`
+
     `odkanon compare --sample --all-segments -o tables`
     """
     from dataclasses import replace
@@ -90,7 +98,11 @@ def compare(
     check_private(output)
     bands = parse_age_bands(age_bands)
     ks, budgets = None if k is None else _numbers(k, int, "--k"), _numbers(budget, float, "--budget")
-    reading = how(make_survey() if sample else source)
+    noise = {"epsilon": epsilon, "delta": delta, "trips_per_person": trips_per_person}
+    if epsilon is not None:
+        noise["unit"] = how.values["unit"]
+    noise = {name: value for name, value in noise.items() if value is not None}
+    reading = how(make_survey() if sample else source, **({} if epsilon is None else {"unit": None}))
     if sample and reading.within is None:
         reading = replace(reading, within=",".join(CENTRAL_CELLS))
     if (
@@ -99,7 +111,8 @@ def compare(
         or len(budgets) > 1
         or context.meta.get(OLD_COMMAND) == "tradeoff"
     ):
-        for name, option in (("segment", "--segment"), ("all_segments", "--all-segments"), ("give_up", "--drop-order")):
+        others = {"segment": "--segment", "all_segments": "--all-segments", "give_up": "--drop-order"}
+        for name, option in (others | {name: f"--{name.replace('_', '-')}" for name in noise}).items():
             if was_given(context, name):
                 raise OptionConflictError.between(option, "several --k or --budget", "these are compared for all trips")
         _compare_thresholds(reading, ks or [2, 5, 10, 20, 50], budgets, methods, protect, output, force=force)
@@ -113,7 +126,7 @@ def compare(
         _compare_orders(reading, by or [], give_up, first, protect, bands, output, force=force)
         return
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
-    _compare_methods(reading, dimensions, first, budgets[0], bands, methods, protect, output, force=force)
+    _compare_methods(reading, dimensions, first, budgets[0], bands, methods, protect, noise, output, force=force)
 
 
 def _numbers(text: str, number: Callable[[str], Number], option: str) -> list[Number]:
@@ -131,6 +144,7 @@ def _compare_methods(
     bands: Sequence[int],
     methods: str | None,
     protect: list[Protect] | None,
+    noise: dict[str, Any],
     output: Path,
     *,
     force: bool,
@@ -152,6 +166,7 @@ def _compare_methods(
             protect=[each.value for each in protect or ()],
             segment=dimensions,
             age_bands=bands,
+            noise=noise,
         )
     found = run_experiment(experiment, settings, log=output / RUNS, force=force, progress=runs)
     no_picture = found.save(output)

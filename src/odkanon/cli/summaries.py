@@ -191,7 +191,6 @@ def _right(place: FlowAccuracy) -> str:
 def show_ranking(comparison: MethodComparison, target: str) -> None:
     """Print the methods of a comparison by descending accuracy, and the best one for each use."""
     from odkanon.quality.utility import extra_metrics
-    from odkanon.study.experiment import find_row
     from odkanon.study.tables import format_target
 
     best, extra = comparison.ranking(target), extra_metrics()
@@ -203,24 +202,29 @@ def show_ranking(comparison: MethodComparison, target: str) -> None:
         left=("method",),
     )
     for outcome in best:
-        title = find_row(outcome.cell.row).title
         if outcome.refusal is not None:
-            table.add_row(title, *"----", "0%", "-", "-", *("-" for _ in extra))
+            table.add_row(outcome.title, *"----", "0%", "-", "-", *("-" for _ in extra))
             continue
         right = ["-" if (found := outcome.cpc("trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
         score = outcome.utility["trips"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
         more = (_number(score.get(metric.name)) for metric in extra)
-        g = "-" if score["g"] is None else f"{score['g']:,.0f}"
-        table.add_row(title, *right, f"{1 - outcome.suppressed:.0%}", g, zones, *more)
+        published = "-" if outcome.suppressed is None else f"{1 - outcome.suppressed:.0%}"
+        g = "-" if score.get("g") is None else f"{score['g']:,.0f}"
+        table.add_row(outcome.title, *right, published, g, zones, *more)
     console.print(table)
     console.print(
         "1 to 8 km: accuracy of the flows between squares of that side, from 0 to 1 (CPC). Published: share of trips. "
         "G: size of zones in observed cells; smaller is finer, but not necessarily more accurate.",
         style="dim",
     )
+    for stated in {outcome.promise for outcome in best if outcome.promise}:
+        console.print(
+            f"Noise promises something else than k: it protects {stated}. So no recommendation names it. No "
+            "ledger has these draws: do not publish what they show."
+        )
     for use, chosen, km, share in comparison.recommendations(target):
-        console.print(f"For {use}: {find_row(chosen.cell.row).title} ({share:.0%} accurate at {km:g} km).")
+        console.print(f"For {use}: {chosen.title} ({share:.0%} accurate at {km:g} km).")
 
 
 def show_utility(releases: list[tuple[str, Release]]) -> None:

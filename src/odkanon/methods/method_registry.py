@@ -257,15 +257,6 @@ def counting_methods() -> tuple[str, ...]:
     return tuple(name for name, method in METHODS.items() if not method.noisy)
 
 
-def require_counts(name: str, purpose: str) -> None:
-    """Raise for a method that adds noise: each run would draw anew and spend more of the privacy budget."""
-    if METHODS[name].noisy:
-        raise InputError(
-            f"{purpose} runs methods under one rule, and {name} keeps none: each run draws anew. Evidence of a "
-            "release of counts shows on request how accurate noise would be beside it"
-        )
-
-
 def is_nested(name: str) -> bool:
     """Return whether the rows of a method nest; False for an unknown name, such as ``zones``."""
     method = METHODS.get(name)

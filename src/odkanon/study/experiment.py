@@ -12,11 +12,12 @@ from typing import Any, get_args
 
 from odkanon.attributes.spec import AGE_BANDS, MISSING
 from odkanon.errors import InputError, OdkanonError, UnknownNameError
-from odkanon.methods.method_registry import METHODS, anonymize, counting_methods, require_counts
+from odkanon.methods.method_registry import METHODS, anonymize, counting_methods
+from odkanon.methods.noise.mechanism import NoisePromise
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.release_spec import Budget
-from odkanon.model.rule import Rule
+from odkanon.model.rule import NO_RULE, Rule
 from odkanon.quality.accuracy.accuracy import accuracy
 from odkanon.quality.lower_bound import bound_applies, bound_within, used_budget
 from odkanon.quality.privacy import steward_privacy
@@ -64,15 +65,13 @@ PAPER_ROWS = ("odkanon-published", "odkanon", "atg-soft", "oigh", "oigh-no-budge
 
 def method_rows() -> dict[str, MethodRow]:
     """Return every row that can be compared: each registered method, and variants of some."""
-    return {name: MethodRow(name) for name in counting_methods()} | _VARIANTS
+    return {name: MethodRow(name) for name in METHODS} | _VARIANTS
 
 
 def find_row(name: str) -> MethodRow:
     """Return a row by its name."""
     if name not in _VARIANTS and name not in METHODS:
         raise UnknownNameError.among("method", name, method_rows())
-    if name not in _VARIANTS:
-        require_counts(name, "a comparison")
     return _VARIANTS.get(name) or MethodRow(name)
 
 
@@ -103,8 +102,8 @@ class Outcome:
     destinations: int
     classes: int
     """The number of zones and classes published."""
-    suppressed: float
-    """The share of trips suppressed."""
+    suppressed: float | None
+    """The share of trips suppressed; None for noise, which estimates all."""
     seconds: float
     """The running time of the method."""
     utility: dict[str, dict[str, float | None]]
@@ -116,6 +115,14 @@ class Outcome:
     refusal: str | None = None
     usefulness: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By measure, as `odkanon.Accuracy.as_dict` returns it; empty if the location of zones is unknown."""
+    promise: str = ""
+    """What noise promises instead of the target."""
+
+    @property
+    def title(self) -> str:
+        """The title of the method in tables."""
+        title = find_row(self.cell.row).title
+        return f"{title} (no k: another promise)" if self.promise else title
 
     def cpc(self, measure: str, km: float) -> float | None:
         """Return the CPC of flows between squares of a given side; None if unknown."""
@@ -149,6 +156,8 @@ class Experiment:
         Names of methods, or of variants such as ``oigh-no-budget``.
     targets : tuple of str, optional
         Protection targets; by default both of the paper, or participants only without weights.
+    noise : NoisePromise, optional
+        What noise promises, if it is among the rows.
     """
 
     trips: Trips | ODMatrix
@@ -160,6 +169,7 @@ class Experiment:
     within: Area | None = None
     age_bands: Sequence[int] = AGE_BANDS
     targets: tuple[str, ...] | None = None
+    noise: NoisePromise | None = None
 
     def parts(self) -> Iterator[tuple[str, str, Trips]]:
         """Yield the trips of the whole and of each segment; those without the attribute are in no segment."""
@@ -209,17 +219,20 @@ class Experiment:
         if isinstance(od, str):
             return Outcome(cell, 0, 0, 0, 0, 0, 0.0, 0.0, {}, {}, refusal=od)
         row = find_row(cell.row)
-        options = {"budget": self.budget} if row.takes_budget else {}
+        options: dict[str, Any] = {"budget": self.budget} if row.takes_budget else {}
+        if METHODS[row.method].noisy:
+            rule, options = NO_RULE, {} if self.noise is None else vars(self.noise)
         try:
             release = anonymize(od, rule, method=row.method, **row.options, **options)
         except OdkanonError as error:
             return Outcome(cell, od.trips, len(od), 0, 0, 0, 1.0, 0.0, {}, {}, refusal=str(error))
-        measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in od.measures]
+        asked = () if release.is_noisy else od.measures
+        measures: list[UtilityMeasure] = [measure for measure in get_args(UtilityMeasure) if measure in asked]
         bounded = [measure for measure in measures if bound_applies(release, measure)]
         limits: dict[str, float | None] = {
             measure: self._limit(od, rule, *used_budget(release), measure) for measure in bounded
         }
-        return _describe(cell, release, measures, limits)
+        return _describe(cell, od, release, measures, limits)
 
     @cache  # noqa: B019 - an experiment lives as long as its command
     def _limit(self, od: ODMatrix, rule: Rule, budget: Budget, allowance: int, measure: UtilityMeasure) -> float | None:
@@ -232,9 +245,14 @@ def _right(square: Mapping[str, Any]) -> float:
 
 
 def _describe(
-    cell: GridCell, release: Release, measures: Sequence[UtilityMeasure], limits: dict[str, float | None]
+    cell: GridCell,
+    od: ODMatrix,
+    release: Release,
+    measures: Sequence[UtilityMeasure],
+    limits: dict[str, float | None],
 ) -> Outcome:
-    od = release.od
+    """Return an outcome; the rows of noise are no classes, so only their accuracy is compared."""
+    asked = release.parameters if release.is_noisy else None
     return Outcome(
         cell,
         trips=od.trips,
@@ -242,20 +260,27 @@ def _describe(
         origins=len(release.origins),
         destinations=len(release.destinations),
         classes=len(release.classes),
-        suppressed=1 - int(release.classes.trips.sum()) / od.trips,
+        suppressed=None if asked else 1 - int(release.classes.trips.sum()) / od.trips,
         seconds=release.seconds,
         utility={
             measure: asdict(utility(od, release, measure=measure)) | evaluate_extra_metrics(release, measure)
             for measure in measures
-        },
-        privacy={measure: asdict(report) for measure, report in steward_privacy(release).items()},
+        }
+        or {"trips": {}},
+        privacy={} if asked else {measure: asdict(report) for measure, report in steward_privacy(release).items()},
         limit_g=limits,
         refusal=release.refusal,
         # Segments are many, and compared by the paper's metrics.
         usefulness={
             measure: found.as_dict() for measure, found in accuracy(release, estimate=cell.dimension == WHOLE).items()
         },
+        promise="" if asked is None else _noise_in_words(asked),
     )
+
+
+def _noise_in_words(asked: Mapping[str, Any]) -> str:
+    most = f" with at most {asked['trips_per_person']} trips" if asked["unit"] == "person" else ""
+    return f"each {asked['unit']}{most}, by epsilon = {asked['epsilon']:g} and delta = {asked['delta']:g}"
 
 
 def read_outcomes(path: Path, settings: Mapping[str, Any]) -> dict[GridCell, Outcome]:

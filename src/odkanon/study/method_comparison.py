@@ -17,7 +17,8 @@ from odkanon.core.atomic_write import whole_file, write_text, write_whole
 from odkanon.core.registry import import_extra
 from odkanon.core.sql import write_csv
 from odkanon.errors import InputError
-from odkanon.methods.method_registry import METHODS, Method
+from odkanon.methods.method_registry import METHODS, NOISE_METHOD, Method
+from odkanon.methods.noise.method import make_promise
 from odkanon.model.od import ODMatrix
 from odkanon.model.release_spec import Budget
 from odkanon.pipeline.one_call import PROTECTED
@@ -47,7 +48,7 @@ USES: tuple[tuple[str, float, Callable[[Outcome], bool]], ...] = (
     ("flows between its parts", 4, lambda outcome: True),
     ("single quarters", 1, lambda outcome: True),
     ("one zone a place, the same for all partners", 4, lambda outcome: not METHODS[_method(outcome)].overlaps),
-    ("all trips but one in a thousand", 4, lambda outcome: outcome.suppressed <= 0.001),
+    ("all trips but one in a thousand", 4, lambda outcome: (outcome.suppressed or 0.0) <= 0.001),
 )
 """Uses of a matrix: a description, the squares to evaluate it on, and which releases are suitable."""
 
@@ -112,7 +113,8 @@ class MethodComparison:
 
     def recommendations(self, target: str) -> list[tuple[str, Outcome, float, float]]:
         """Return for each use the best suitable run, the side of the squares in km, and the CPC on them."""
-        runs = [outcome for outcome in self.ranking(target) if outcome.refusal is None]
+        # Noise keeps another promise, and which of the two is asked for is no question of accuracy.
+        runs = [outcome for outcome in self.ranking(target) if outcome.refusal is None and not outcome.promise]
         found = []
         for use, km, suits in USES:
             rated = [(cpc, outcome) for outcome in runs if suits(outcome) and (cpc := outcome.cpc("trips", km))]
@@ -141,6 +143,7 @@ def compare(
     protect: str | Sequence[str] | None = None,
     segment: str | Sequence[str] = (),
     age_bands: Sequence[int] = AGE_BANDS,
+    noise: Mapping[str, Any] | None = None,
     log: str | Path | None = None,
     force: bool = False,
     progress: Progress = _silent,
@@ -166,6 +169,9 @@ def compare(
         Attributes whose segments are compared as well, such as ``"sex"``.
     age_bands : sequence of int
         The ages at which bands begin.
+    noise : mapping, optional
+        The promise of ``noise``, which then is among all methods: ``{"epsilon": 3}`` or more of the options of
+        `odkanon.methods.noise.method.noise`. Its draws are in no ledger: do not publish them or their accuracy.
     log : path, optional
         A file that records finished runs; an interrupted comparison resumes from it.
     force : bool
@@ -193,7 +199,15 @@ def compare(
     """
     texts = (segment,) if isinstance(segment, str) else tuple(segment)
     experiment, settings = make_experiment(
-        source, methods, k=k, budget=budget, protect=protect, segment=texts, age_bands=age_bands, reading=reading
+        source,
+        methods,
+        k=k,
+        budget=budget,
+        protect=protect,
+        segment=texts,
+        age_bands=age_bands,
+        noise=noise,
+        reading=reading,
     )
     return run_experiment(experiment, settings, log=log, force=force, progress=progress)
 
@@ -207,6 +221,7 @@ def make_experiment(
     protect: str | Sequence[str] | None,
     segment: Sequence[str],
     age_bands: Sequence[int],
+    noise: Mapping[str, Any] | None = None,
     reading: ReadOptions | None = None,
 ) -> tuple[Experiment, dict[str, Any]]:
     """Read the input of a comparison; return the grid of its runs, and the settings that determine their outcomes."""
@@ -215,8 +230,12 @@ def make_experiment(
     usual = PAPER_ROWS if dimensions and methods is None else all_rows()
     chosen = () if methods in (None, "all") else methods or ()
     rows = tuple(each.name if isinstance(each, Method) else each for each in chosen) or usual
-    for row in rows:
-        find_row(row)
+    if noise and not chosen:
+        rows = (*rows, NOISE_METHOD)
+    noisy = any(METHODS[find_row(row).method].noisy for row in rows)
+    if noise and not noisy:
+        raise InputError(f"the options of noise ({', '.join(noise)}) need {NOISE_METHOD} among the methods")
+    promise = make_promise(**noise or {}) if noisy else None
     Budget(budget, "trips")
     if isinstance(source, Trips | ODMatrix):
         check_unread(reading or {}, ("resolution", "within") if isinstance(source, Trips) else ())
@@ -227,7 +246,7 @@ def make_experiment(
     given = (protect,) if isinstance(protect, str) else protect or ()
     joined = "+".join(dict.fromkeys(PROTECTED.get(name, name) for name in given))
     targets = (joined,) if joined else None
-    experiment = Experiment(data, k, budget, dimensions, rows, spec.finest, spec.area, age_bands, targets)
+    experiment = Experiment(data, k, budget, dimensions, rows, spec.finest, spec.area, age_bands, targets, promise)
     settings = {
         "version": __version__,
         "sha256": data.source.sha256,
@@ -240,7 +259,8 @@ def make_experiment(
         "targets": None if targets is None else list(targets),
     }
     extra = [metric.name for metric in extra_metrics()]
-    return experiment, settings | ({"metrics": extra} if extra else {})
+    more = {"metrics": extra, "noise": promise and vars(promise)}
+    return experiment, settings | {name: value for name, value in more.items() if value}
 
 
 def _read(spec: InputSpec, attributes: list[str]) -> Trips | ODMatrix:

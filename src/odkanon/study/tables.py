@@ -13,7 +13,7 @@ import pyarrow as pa
 from odkanon.quality.utility import extra_metrics
 from odkanon.read.area import Area
 from odkanon.read.trips import Trips
-from odkanon.study.experiment import TARGETS, WHOLE, Experiment, Outcome, find_row
+from odkanon.study.experiment import TARGETS, WHOLE, Experiment, Outcome
 
 PARTICIPANTS_TABLE, PRIVACY_TABLE = 2, 3
 FIRST_TABLE = {WHOLE: 4, "sex": 8, "age": 12, "category": 16}
@@ -197,7 +197,7 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
         reports = [outcome.privacy.get(measure) for measure in ("trips", "weight", "persons")]
         cells = [cell for report in reports for cell in (_smallest(report), _below(report, outcome.classes))]
         rows.append(
-            (find_row(outcome.cell.row).title, format_target(outcome.cell.target), *_or_refusal(outcome, cells))
+            (outcome.title, outcome.promise or format_target(outcome.cell.target), *_or_refusal(outcome, cells))
         )
     headings = (
         "Method",
@@ -224,9 +224,9 @@ def _utility_table(
         zones = f"{outcome.origins} x {outcome.destinations}"
         cells = [_c_dm(score.get("c_dm")), *(_decimal(score.get(name)) for name in ("c_avg", "g", "e"))]
         cells += [_decimal(outcome.limit_g.get(measure)), *(_decimal(outcome.cpc(measure, km)) for km in (2, 4))]
-        cells += [f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
+        cells += ["-" if outcome.suppressed is None else f"{outcome.suppressed:.1%}", f"{outcome.seconds:.3f}"]
         cells += [_decimal(score.get(metric.name)) for metric in extra]
-        names = (find_row(outcome.cell.row).title, "-" if dimension == WHOLE else outcome.cell.segment)
+        names = (outcome.title, "-" if dimension == WHOLE else outcome.cell.segment)
         rows.append((*names, zones, *_or_refusal(outcome, cells)))
     headings = ("Method", dimension.capitalize(), "Zones", *_HEADINGS, *(metric.title for metric in extra))
     kept = _HEADINGS[:4] + (("Time (s)",) if dimension == WHOLE else ())

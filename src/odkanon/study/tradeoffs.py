@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, UnknownNameError
-from odkanon.methods.method_registry import METHODS, anonymize, require_counts
+from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.od import Matrix, ODMatrix
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
@@ -97,8 +97,8 @@ def tradeoff(
     >>> rows[0].g < rows[1].g  # more protection, coarser zones
     True
     """
-    for method in methods:
-        require_counts(method, "a tradeoff")
+    if any(METHODS[method].noisy for method in methods):
+        raise InputError("a tradeoff varies k, and noise keeps none; compare it with other methods at one k and budget")
     targets: Sequence[str] = (target,) if isinstance(target, str) else target
     rows = []
     for budget in budgets:
