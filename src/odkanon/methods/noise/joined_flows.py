@@ -2,7 +2,9 @@
 
 Everything here is computed from counts that have their noise already. A doubly constrained gravity model (Wilson 1971)
 gets the noisy margins and distances; then blocks of places are moved from the model towards their own noisy counts,
-the less the more noise these have. Sums of both directions are trusted more than differences, since people return.
+the less the more noise these have. Fine blocks keep the sums of coarse ones, whose noise is smaller than that of many
+fine counts of which none may fall below zero. Sums of both directions are trusted more than differences, since people
+return.
 """
 
 from __future__ import annotations
@@ -55,10 +57,12 @@ def join_counts(places: PublicPlaces, noisy: Mapping[str, NoisyCounts]) -> Joine
     ends = [each * (total / each.sum()) for each in _margins(places.tree, noisy["origins"], noisy["destinations"])]
     flows = _gravity(places.distance_class, ends[0], ends[1], decay if decay.any() else decay + 1)
     variance = np.zeros((1, 1))
-    for name, level in zip(("coarse blocks", "fine blocks"), places.block_levels[::-1][-2:], strict=False):
-        if name not in noisy:
-            continue
-        flows, variance = _with_blocks(places.tree, level, flows, noisy[name])
+    for name, level in [*zip(("fine blocks", "coarse blocks"), places.block_levels, strict=False)][::-1]:
+        if name in noisy:
+            sums = block_sums(places.tree, places.block_levels[-1], flows)
+            flows, variance = _with_blocks(places.tree, level, flows, noisy[name])
+            if level != places.block_levels[-1]:
+                flows = _scaled_to(places.tree, places.block_levels[-1], flows, sums)
     return JoinedFlows(flows * (total / flows.sum()), variance)
 
 
@@ -131,10 +135,14 @@ def _with_blocks(tree: Hierarchy, level: int, flows: Floats, noisy: NoisyCounts)
     weights = [_weight(sums, deviation, noise) for deviation in deviations]
     moved = expected + weights[0] * deviations[0] + weights[1] * deviations[1]
     moved = np.maximum(moved, _LEAST * expected)
-    ratio = np.divide(moved, expected, out=np.ones_like(moved), where=expected > 0)
-    of_place = tree.codes[level]
-    flows *= ratio[np.ix_(of_place, of_place)]
-    return flows, (weights[0] + weights[1]) * noise
+    return _scaled_to(tree, level, flows, moved), (weights[0] + weights[1]) * noise
+
+
+def _scaled_to(tree: Hierarchy, level: int, flows: Floats, sums: Floats) -> Floats:
+    """Return flows scaled to sums over the pairs of the nodes of a level, in place."""
+    found, of_place = block_sums(tree, level, flows), tree.codes[level]
+    flows *= np.divide(sums, found, out=np.ones_like(sums), where=found > 0)[np.ix_(of_place, of_place)]
+    return flows
 
 
 def block_sums(tree: Hierarchy, level: int, flows: Floats) -> Floats:
