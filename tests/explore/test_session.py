@@ -18,7 +18,7 @@ from worlds.matrices import golden_od
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     od = golden_od("tiny")
-    made = Session(ExplorerData("tiny", lambda resolution, segment: od, (od.origins.resolution,)), tmp_path)
+    made = Session(ExplorerData("tiny", lambda *_: od, (od.origins.resolution,)), tmp_path)
     yield made
     made.close()
 

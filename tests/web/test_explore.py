@@ -254,3 +254,17 @@ def test_the_file_that_opens_the_browser_leads_to_the_page(
         page.wait_for_selector(".say", timeout=60_000)
         assert page.url == server.url
     context.close()
+
+
+def test_attributes_are_controls_and_make_a_cube(words: Opened) -> None:
+    words.page.get_by_role("checkbox", name="sex").check()
+    wait_for(words, method="cascade")
+    words.until("odkanon.shown()?.request.by.length === 1 && odkanon.shown().whole", 60)
+    assert words.page.get_by_label("Method").input_value() == "cascade"
+    assert words.page.locator('.chips[aria-label="sex"] .chip').count() >= 3
+    # One zoning for all flows has no attributes: choosing such a method takes them back.
+    words.page.get_by_label("Method").select_option("odkanon")
+    wait_for(words, method="odkanon")
+    assert not words.page.get_by_role("checkbox", name="sex").is_checked()
+    words.until("document.querySelectorAll('.chip').length === 0")
+    assert words.problems == []

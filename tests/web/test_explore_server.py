@@ -90,6 +90,7 @@ def test_the_command_prints_its_address_and_ends_quietly(survey: Path, page_buil
     [
         {"resolution": 8, "k": 5},
         {"method": "oigh"},
+        {"method": "cascade", "by": ["age", "sex"]},
         *(
             pytest.param({"method": method}, marks=pytest.mark.slow)
             for method in ("atg-soft", "mondrian", "treecut", "freezones")
@@ -100,11 +101,12 @@ def test_the_command_prints_its_address_and_ends_quietly(survey: Path, page_buil
 def test_a_state_is_what_the_command_line_gives(
     server: ExploreServer, survey: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
-    name = "-".join(str(value) for value in changes.values())
+    name = "".join(letter for letter in str(changes) if letter.isalnum())
     status, answer = ask(server, "save", first(server, **changes) | {"name": f"state {name}"})
     assert (status, answer) == (200, {"saved": [f"state {name}"]})
     asked = {"method": "odkanon", "protect": "participants"} | changes
-    options = [part for key, value in asked.items() for part in (f"--{key}", str(value))]
+    several = {key: value if isinstance(value, list) else [value] for key, value in asked.items()}
+    options = [part for key, values in several.items() for value in values for part in (f"--{key}", str(value))]
     command = ["anonymize", str(survey), "-o", str(tmp_path / "release"), "--within", WITHIN, *options]
     assert CliRunner().invoke(app, command).exit_code == 0
     assert_same_release(server.session.folder / f"state {name}", tmp_path / "release")
@@ -233,7 +235,8 @@ def test_oversized_and_malformed_bodies_are_refused(server: ExploreServer) -> No
         {"k": 1}, {"k": 0}, {"k": -5}, {"k": 10.5}, {"k": True}, {"k": "10"}, {"k": None}, {"k": 10**9},
         {"budget": 0.31}, {"budget": -0.1}, {"budget": "0.1"}, {"budget": None}, {"targets": []}, {"targets": "trips"},
         {"targets": [["trips"]]}, {"method": "none"}, {"method": ["odkanon"]}, {"resolution": 15}, {"segment": "../x"},
-        {"suppress": "never"}, {"split": "yes"}, {"page": 7}, {"page": ""}, {"number": "1"},
+        {"suppress": "never"}, {"split": "yes"}, {"by": "sex"}, {"by": ["mode"], "method": "cascade"}, {"by": ["sex"]},
+        {"by": ["sex"], "method": "cascade", "versus": "oigh"}, {"page": 7}, {"page": ""}, {"number": "1"},
     ],
 )  # fmt: skip
 def test_only_what_was_offered_can_be_asked(server: ExploreServer, change: dict[str, Any]) -> None:

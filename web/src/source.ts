@@ -16,6 +16,8 @@ export interface Request {
   split: boolean;
   /** Another method, beside the chosen one; never with `split`. */
   versus: string | null;
+  /** What one table is published by; only with a method that takes attributes, and of everyone. */
+  by: string[];
 }
 
 export interface OfferedMethod extends MethodWords {
@@ -25,6 +27,7 @@ export interface OfferedMethod extends MethodWords {
   /** Which of the controls mean something for it. */
   budget: boolean;
   suppress: boolean;
+  attributes: boolean;
 }
 
 /** The server's offer: which values its controls may take, and what is asked first. */
@@ -36,6 +39,7 @@ export interface Offer {
   methods: OfferedMethod[];
   resolutions: number[];
   segments: string[];
+  attributes: string[];
   first: Request;
 }
 

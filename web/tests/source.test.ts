@@ -4,15 +4,16 @@ import type { PackedModel } from "../src/model";
 import { EmbeddedSource, LiveSource, type Offer, type Request } from "../src/source";
 import { packed, release } from "./made";
 
-const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all", split: false, versus: null };
+const first: Request = { k: 10, targets: ["trips"], method: "odkanon", budget: 0.1, suppress: "after", resolution: 10, segment: "all", split: false, versus: null, by: [] };
 const offer: Offer = {
   token: "secret",
   k: { min: 2, max: 100 },
   budget: { max: 0.3 },
   targets: ["trips", "weight"],
-  methods: [{ name: "odkanon", title: "ODkAnon", hint: "merges cells", slow: false, budget: true, suppress: true }],
+  methods: [{ name: "odkanon", title: "ODkAnon", hint: "merges cells", slow: false, budget: true, suppress: true, attributes: false }],
   resolutions: [10],
   segments: ["all"],
+  attributes: [],
   first,
 };
 const answer = (k: number): Response => Response.json(packed(release(`k${k}`)));

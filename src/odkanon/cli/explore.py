@@ -15,6 +15,7 @@ from odkanon.cli.request_options import Input, InputOptions
 
 @command(
     """
+    --by NAME  Begin with one table by this attribute, as for anonymize. Repeatable.
     --port PORT  The port on this machine; 0 selects a free one.
     --no-open  Print the address without opening a browser.
     """
@@ -22,6 +23,7 @@ from odkanon.cli.request_options import Input, InputOptions
 def explore(
     source: Input,
     how: InputOptions,
+    by: list[str] = [],  # noqa: B006 - typer copies it
     port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     no_open: bool = False,
 ) -> None:
@@ -40,7 +42,7 @@ def explore(
     reading = how(source)
     with stages() as stage:
         stage(f"reading {reading.name}")
-        session = Session(read_explorer_data(reading), Path.cwd())
+        session = Session(read_explorer_data(reading, by), Path.cwd())
     with ExploreServer(session, port) as server, suppress(KeyboardInterrupt):
         console.add_result(url=server.url)
         console.print(f"Exploring {reading.name} at {server.url}")

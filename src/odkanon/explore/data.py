@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
-from odkanon.attributes.spec import MISSING
+from odkanon.attributes.spec import MISSING, parse_attributes
 from odkanon.core.arrays import Bools
 from odkanon.errors import InputError, InvalidValueError
-from odkanon.methods.method_registry import METHODS, Method, counting_methods, words_for
+from odkanon.methods.method_registry import CUBE_METHOD, METHODS, Method, counting_methods, words_for
 from odkanon.model.measures import MEASURES
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import Rule
@@ -39,6 +39,7 @@ class ExploreRequest:
     segment: str  # the travellers
     split: bool = False  # show participants and population side by side instead of ``targets``
     versus: str | None = None  # another method, to be shown beside `method`; not with `split`
+    by: tuple[str, ...] = ()  # attributes to publish by; with the method of cubes, of everyone
 
     @property
     def options(self) -> dict[str, Any]:
@@ -46,6 +47,11 @@ class ExploreRequest:
         method = METHODS[self.method]
         applies = {"budget": _has_budget(method), "suppress": "suppress" in method.options}
         return {name: getattr(self, name) for name, taken in applies.items() if taken}
+
+    @property
+    def input(self) -> tuple[int | None, str, tuple[str, ...]]:
+        """What the release is made of; see `ExplorerData.matrix`."""
+        return self.resolution, self.segment, self.by
 
     @property
     def parts(self) -> tuple[ExploreRequest, ...]:
@@ -65,12 +71,12 @@ class ExploreRequest:
     @property
     def is_slow(self) -> bool:
         """Whether it may be too slow for a slider: it then runs in a separate process and can be stopped."""
-        return METHODS[self.method].slow
+        return METHODS[self.method].slow or bool(self.by)
 
     def for_page(self) -> dict[str, Any]:
         """Return the request as the page sends it."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return own | {"targets": list(self.targets)}
+        return own | {"targets": list(self.targets), "by": list(self.by)}
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class ControlRanges:
     methods: Sequence[str]
     resolutions: Sequence[int | None]
     segments: Sequence[str]
+    attributes: Sequence[str]
     first: ExploreRequest
 
     def for_page(self, token: str) -> dict[str, Any]:
@@ -94,6 +101,7 @@ class ControlRanges:
             "methods": [for_controls(METHODS[name]) for name in self.methods],
             "resolutions": [one for one in self.resolutions if one is not None],
             "segments": list(self.segments),
+            "attributes": list(self.attributes),
             "first": self.first.for_page(),
         }
 
@@ -115,6 +123,11 @@ class ControlRanges:
         versus = received.get("versus")
         if versus is not None and split:
             raise InputError("compare two methods, or participants with population, not both at once")
+        by = received.get("by", [])
+        if not isinstance(by, list) or any(one not in self.attributes for one in by):
+            raise InvalidValueError.expected("by", f"a list with some of {'; '.join(self.attributes)}", by)
+        if by and (received.get("method"), versus, received.get("segment")) != (CUBE_METHOD, None, EVERYONE):
+            raise InputError(f"attributes are published with {CUBE_METHOD} alone, of everyone")
         return ExploreRequest(
             k=k,
             targets=tuple(one for one in self.targets if one in targets),
@@ -125,6 +138,7 @@ class ControlRanges:
             segment=_one_of("segment", received.get("segment"), self.segments),
             split=split,
             versus=None if versus is None else _one_of("other method", versus, self.methods),
+            by=tuple(one for one in self.attributes if one in by),
         )
 
 
@@ -136,6 +150,7 @@ def _has_budget(method: Method) -> bool:
 def for_controls(method: Method) -> dict[str, Any]:
     """Return the description of a method for the page, and the controls that apply to it."""
     controls = {"slow": method.slow, "budget": _has_budget(method), "suppress": "suppress" in method.options}
+    controls |= {"attributes": method.name == CUBE_METHOD}
     return {"name": method.name, **words_for(method.name), **controls}
 
 
@@ -150,7 +165,10 @@ MAX_K = 100
 COARSER = 3
 """The number of resolutions offered that are coarser than the given one."""
 
-Build = Callable[[int | None, str], ODMatrix]
+SLOTS = "hour:0-7,7-9,9-17,17-20,20-24"
+"""The attribute offered for every input with times."""
+
+Build = Callable[[int | None, str, tuple[str, ...]], ODMatrix]
 
 
 @dataclass(eq=False)
@@ -158,18 +176,20 @@ class ExplorerData:
     """The OD matrices of one input."""
 
     name: str  # the name of the input on the page
-    build: Build  # builds the matrix of a resolution and a segment
+    build: Build  # builds the matrix of a resolution and a segment, by attributes
     resolutions: tuple[int | None, ...]  # the H3 resolutions, finest last; a single None if zones are not H3 cells
     segments: tuple[str, ...] = (EVERYONE,)  # the segments of travellers, ``everyone`` first
-    _built: dict[tuple[int | None, str], ODMatrix] = field(default_factory=dict)
+    attributes: tuple[str, ...] = ()  # the attributes that it can be published by
+    by: tuple[str, ...] = ()  # those that the page begins with
+    _built: dict[tuple[int | None, str, tuple[str, ...]], ODMatrix] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def matrix(self, resolution: int | None, segment: str = EVERYONE) -> ODMatrix:
-        """Return the matrix of a resolution and a segment."""
-        key = resolution, segment
+    def matrix(self, resolution: int | None, segment: str = EVERYONE, by: tuple[str, ...] = ()) -> ODMatrix:
+        """Return the matrix of a resolution and a segment, by attributes."""
+        key = resolution, segment, by
         with self._lock:
             if key not in self._built:
-                self._built[key] = self.build(resolution, segment)
+                self._built[key] = self.build(*key)
             return self._built[key]
 
     def rule(self, request: ExploreRequest) -> Rule:
@@ -184,35 +204,51 @@ class ExplorerData:
         targets = [measure for measure in MEASURES if measure in od.measures]
         methods = [name for name in counting_methods() if METHODS[name].suits(od.origins)]
         max_k = max(2, min(MAX_K, od.trips // 2))
-        first = ExploreRequest(min(10, max_k), ("trips",), "odkanon", 0.1, "after", finest, EVERYONE)
-        return ControlRanges(max_k, targets, methods, self.resolutions, self.segments, first)
+        method = CUBE_METHOD if self.by else "odkanon"
+        first = ExploreRequest(min(10, max_k), ("trips",), method, 0.1, "after", finest, EVERYONE, by=self.by)
+        return ControlRanges(max_k, targets, methods, self.resolutions, self.segments, self.attributes, first)
 
 
-def read_explorer_data(spec: InputSpec) -> ExplorerData:
-    """Read an input once: trips with every segment that they allow, or an OD table as a whole."""
+def read_explorer_data(spec: InputSpec, by: Sequence[str] = ()) -> ExplorerData:
+    """Read an input once: trips with every segment that they allow, or an OD table as a whole.
+
+    * ``by``: the attributes that the page begins with, and offers instead of those that it finds by itself.
+    """
     table = spec.open().kept()
+    period = (spec.since, spec.until)
+    if by:
+        parse_attributes(by, period=period)
     if spec.detect_kind(table) == "trips":
-        return _trips_data(spec, table)
+        return _trips_data(spec, table, tuple(by))
     own = spec_to_matrix(spec, table=table)
     finest = own.origins.resolution
 
-    def build(wanted: int | None, segment: str) -> ODMatrix:
+    def build(wanted: int | None, segment: str, by: tuple[str, ...]) -> ODMatrix:
         del segment
-        return own if wanted == finest else spec_to_matrix(replace(spec, resolution=wanted), table=table)
+        return own if wanted == finest and not by else _matrix_by(spec, table, wanted, by)
 
-    return ExplorerData(spec.title, build, _resolutions(finest))
+    return ExplorerData(spec.title, build, _resolutions(finest), attributes=tuple(by), by=tuple(by))
 
 
-def _trips_data(spec: InputSpec, table: SourceTable) -> ExplorerData:
+def _matrix_by(spec: InputSpec, table: SourceTable, resolution: int | None, by: tuple[str, ...]) -> ODMatrix:
+    attributes = parse_attributes(by, period=(spec.since, spec.until)) if by else ()
+    return spec_to_matrix(replace(spec, resolution=resolution), attributes=attributes, table=table)
+
+
+def _trips_data(spec: InputSpec, table: SourceTable, by: tuple[str, ...]) -> ExplorerData:
     # Without attributes, as `odkanon anonymize` reads them: with attributes, fewer rows are duplicates.
     trips, parts = spec_to_trips(spec, [], table=table), segments_of(spec_to_trips(spec, table=table))
 
-    def build(wanted: int | None, segment: str) -> ODMatrix:
+    def build(wanted: int | None, segment: str, by: tuple[str, ...]) -> ODMatrix:
+        if by:
+            return _matrix_by(spec, table, wanted, by)
         chosen = trips if segment == EVERYONE else part_of(*parts[segment], segment)
         return build_od(chosen, resolution=spec.finest if wanted is None else wanted, within=spec.area)
 
     finest = spec.finest if trips.zoning is None else None
-    return ExplorerData(spec.title, build, _resolutions(finest), (EVERYONE, *parts))
+    names = {part.partition(": ")[0] for part in parts}
+    offered = by or (*sorted(names), *([SLOTS] if "start_time" in spec.resolved(table) else []))
+    return ExplorerData(spec.title, build, _resolutions(finest), (EVERYONE, *parts), offered, by)
 
 
 def _resolutions(finest: int | None) -> tuple[int | None, ...]:

@@ -118,7 +118,7 @@ class Session:
         """Return G for several k, with the method that is fast enough for a slider."""
         several = sorted({*(k for k in CURVE if k <= self.controls.max_k), self.controls.max_k})
         requests = [
-            replace(part, k=k, method=CURVE_METHOD)
+            replace(part, k=k, method=CURVE_METHOD, by=())
             for part in (request.parts if request.split else request.parts[:1])
             for k in several
         ]
@@ -150,7 +150,7 @@ class Session:
         found = self._cached(request)
         if found is not None:
             return found
-        od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
+        od, rule = self.data.matrix(*request.input), self.data.rule(request)
         if request.is_slow:
             release = self._run_in_worker(page, number, anonymize, od, rule, method=request.method, **request.options)
         else:
@@ -193,7 +193,7 @@ class Session:
 
     def _point(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
         if request not in self._curves:
-            od, rule = self.data.matrix(request.resolution, request.segment), self.data.rule(request)
+            od, rule = self.data.matrix(*request.input), self.data.rule(request)
             with self._work:
                 self.check_current(page, number)
                 release = anonymize(od, rule, method=CURVE_METHOD, **request.options)
