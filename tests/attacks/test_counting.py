@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 from engine.test_duckdb import in_duckdb
 from odkanon import InputSpec, ODMatrix, Rule, audit_releases, read_area, read_matrix, read_trips
 from odkanon.audit import TripsSource
+from odkanon.audit.counting.counted_measures import person_sql, unclear_person_sql
 from odkanon.core.sql import connect
 from odkanon.core.weights import to_units, units_sql, weight_scale
 from odkanon.engine.dispatch import load
@@ -23,9 +25,10 @@ from odkanon.errors import InputError
 from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import Matrix
 from odkanon.read.od_matrix import build_od
+from odkanon.read.person_ids import contributor_text, is_ambiguous
 from odkanon.read.tables.filters import FILTERED
 from odkanon.read.tables.open_table import open_table
-from odkanon.read.trip_checks import DUPLICATE
+from odkanon.read.trip_checks import AMBIGUOUS_ID, DUPLICATE
 
 ENDS = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
 ENGINES = ("memory", "duckdb")
@@ -209,21 +212,28 @@ SPELLINGS = [
     ("\u30ab1", "\uff761"),
     ("p1", "p1\U000e0100"),
     ("p1", "\u3164p1"),
+    ("o'brien", "O\u2019Brien"),
+    ("o`brien", "\u201eO\u00b4Brien\u201c"),
+    ("'7'", "7"),
+    ("p\u2014q", "p-q"),
+    ("\u0430nna", "ANNA"),
+    ("N\u0399K\u039fS", "nikos"),
+    ("\u0e51\u0e52", "12"),
+    ("a\u2800b", "a b"),
     ("550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
     ("{550e8400-e29b-41d4-a716-446655440000}", "urn:uuid:550E8400-e29b-41d4-a716-446655440000"),
 ]
 """Of one id each."""
 
 
-@pytest.mark.parametrize("spellings", SPELLINGS)
-def test_the_audit_counts_them_as_one_too(tmp_path: Path, spellings: tuple[str, str]) -> None:
-    days = [f"2024-01-{at + 1:02}" for at in range(12)]
-    path = csv(tmp_path, table(12, person=[*spellings * 5, "x", "y"], start_time=days))
-    made = anonymize(build_od(read_trips(path)), Rule(trips=10, persons=3)).save(tmp_path / "release")
+def test_the_audit_counts_them_as_one_too(tmp_path: Path) -> None:
+    path = csv(tmp_path, table(2 * len(SPELLINGS), person=[each for pair in SPELLINGS for each in pair]))
+    people = read_matrix(path).summary.persons
+    made = anonymize(build_od(read_trips(path)), Rule(trips=10, persons=people)).save(tmp_path / "release")
     report = audit_releases([made], trips=TripsSource(path))
     assert [each.message for each in report.findings if each.severity == "finding"] == []
-    (said,) = audit_releases([made], trips=TripsSource(path), least={"persons": 4}).findings[:1]
-    assert "3" in said.message
+    (said,) = audit_releases([made], trips=TripsSource(path), least={"persons": people + 1}).findings[:1]
+    assert f"{people}" in said.message
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -242,11 +252,51 @@ def test_nan_in_a_column_of_numbers_is_nobody(engine: str) -> None:
     assert od.summary.persons == 2
 
 
+def test_one_person_in_two_spellings_is_one() -> None:
+    connection = connect()
+    connection.register(
+        "pairs", pa.table(dict(zip(("one", "two"), map(list, zip(*SPELLINGS, strict=True)), strict=True)))
+    )
+    for same in (contributor_text, person_sql):
+        apart = connection.sql(f"SELECT one, two FROM pairs WHERE {same('one')} IS DISTINCT FROM {same('two')}")
+        assert apart.fetchall() == []
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("spellings", SPELLINGS)
-def test_one_person_in_two_spellings_is_one(tmp_path: Path, spellings: tuple[str, str], engine: str) -> None:
-    od = matrix(csv(tmp_path, table(4, person=[spellings[0], spellings[1], "x", "y"])), engine)
-    assert od.summary.persons == 3
+def test_spellings_count_once_on_every_engine(tmp_path: Path, engine: str) -> None:
+    for at, some in enumerate((SPELLINGS[:2], SPELLINGS[4:8], SPELLINGS[-9:-4])):
+        ids = [spelling for pair in some for spelling in pair]
+        od = matrix(csv(tmp_path, table(len(ids) + 2, person=[*ids, "x", "y"])), engine)
+        assert od.summary.persons == (1, 3, 5)[at] + 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("person", ["\ufb01ona", "\u2163", "a\u00bd", "\U0001d7d9", "\u2460", "\u03d3"])
+def test_ids_in_characters_that_stand_for_several_are_rejected(tmp_path: Path, person: str, engine: str) -> None:
+    path = csv(tmp_path, table(12, person=[person, "fiona", *"abcdefghij"]))
+    od = matrix(path, engine)
+    assert (od.summary.persons, od.summary.trips) == (11, 11)
+    assert od.summary.source.rejected[AMBIGUOUS_ID].rows == 1
+    made = anonymize(od, Rule(persons=11)).save(tmp_path / "release")
+    report = audit_releases([made], trips=TripsSource(path))
+    assert [each.message for each in report.findings if each.severity == "finding"] == []
+
+
+def test_no_character_of_an_id_makes_two_persons_of_one() -> None:
+    """Every character of Unicode, beside what it stands for, in the program and in the audit."""
+    kinds = {"Cn", "Cs", "Co"}
+    each = [one for one in map(chr, range(0x20, 0x110000)) if category(one) not in kinds]
+    plain = [normalize("NFKC", one).strip() for one in each]
+    connection = connect()
+    connection.register("ids", pa.table({"one": [f"a{one}b" for one in each], "two": [f"a{one}b" for one in plain]}))
+    for same, left_out in ((contributor_text, is_ambiguous), (person_sql, unclear_person_sql)):
+        apart = connection.sql(
+            f"SELECT one FROM ids WHERE replace({same('one')}, ' ', '') <> replace({same('two')}, ' ', '') "
+            f"AND NOT coalesce({left_out('one')}, false)"
+        ).fetchall()
+        assert apart == []
+    odd = f"SELECT count(*) FROM ids WHERE {contributor_text('one')} <> {person_sql('one')} OR"
+    assert connection.sql(f"{odd} {is_ambiguous('one')} <> {unclear_person_sql('one')}").fetchall() == [(0,)]
 
 
 def test_ids_that_are_half_integers_half_floats_are_not_twice_the_people() -> None:

@@ -20,6 +20,7 @@ from odkanon.cli.console import CommandConsole, make_table
 from odkanon.cli.old_names import OLD_COMMANDS
 
 ONE_PERSON = ("--protect", "participants")
+DAYS = ("--since", "2022-11-14", "--until", "2022-12-01")
 GOLDEN = Path(__file__).parent.parent / "golden/tiny/od.csv"
 
 
@@ -127,7 +128,7 @@ def test_cautions_are_warnings_and_the_lines_of_a_check_are_listed(folder: Path)
         (),
         ("--protect", "participants", "--by", "mode", "--by", "hour"),
         ("--method", "odkanon", "--protect", "participants"),
-        ("--where", "age > 30", "--within", "paris-centre", "--by", "date"),
+        ("--where", "age > 30", "--within", "paris-centre", "--by", "date", *DAYS),
     ],
 )
 def test_the_summary_has_twenty_lines_of_eighty_characters(options: tuple[str, ...], folder: Path) -> None:

@@ -153,7 +153,6 @@ def test_by_attributes_with_public_values(folder: Path) -> None:
         ({"within": None}, "needs a public area"),
         ({"epsilon": None}, "noise needs epsilon"),
         ({"by": ["mode"]}, "public values of 'mode'"),
-        ({"by": ["date"]}, "public values of 'date'"),
         ({"k": 20}, "keeps no threshold"),
         ({"protect": "persons"}, "keeps no threshold"),
         ({"segment": "sex"}, "no segments"),

@@ -50,7 +50,9 @@ def cubes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     table = survey(start_time=[None if gone else at for gone, at in zip(unknown, begun, strict=True)])
     saved = {}
     for name, specs in CUBES.items():
-        trips = read_trips(table, attributes=source_columns(parse_attributes(specs)))
+        days: dict[str, Any] = {"since": "2024-02-26", "until": "2024-03-07"} if "date" in specs else {}
+        attributes = parse_attributes(specs, period=(days.get("since"), days.get("until")))
+        trips = read_trips(table, attributes=source_columns(attributes), **days)
         release = anonymize(build_od(trips, by=specs, resolution=8), Rule(trips=5), method="cascade")
         saved[name] = release.save(folder / name)
     return saved

@@ -64,14 +64,15 @@ def test_on_which_day_a_lone_trip_is_cannot_be_told_within_a_period(engine: str,
     told = [public_manifest(on_days(tmp_path / "t.parquet", day, engine=engine, **PERIOD)) for day in days]
     assert all(each == told[0] for each in told)
     assert told[0]["published"]["trips"] == 5
-    without = [public_manifest(on_days(tmp_path / "t.parquet", day, engine=engine)) for day in days]
-    assert without[0]["unlisted"] != without[-1]["unlisted"], "of days that the trips have, it can be told"
+    for bounds in ({}, {"since": "2024-01-01"}, {"until": "2024-03-01"}):
+        with pytest.raises(InputError, match="first day to be published, and the first day after the last"):
+            on_days(tmp_path / "t.parquet", None, engine=engine, **bounds)
 
 
 def test_the_days_of_a_period_are_public() -> None:
     table = survey(start_time=pa.array(["2024-01-30T08:00:00"] * 1500))
-    one = [["2024-01-30", "missing"], ["2024-01", "missing"], ["any"]]
-    assert levels(["date"], table)[0] == one
+    with pytest.raises(InputError, match="first day to be published"):
+        build_od(read_trips(table), by=["date"], resolution=8)
     trips = read_trips(table, attributes=[], since="2024-01-29", until="2024-02-02")
     ids = build_od(trips, by=["date"], resolution=8).axes[0].public.ids
     assert ids[0].tolist() == ["2024-01-29", "2024-01-30", "2024-01-31", "2024-02-01", "missing"]

@@ -179,7 +179,7 @@ def _numbered(names: Sequence[str], values: Labels) -> Labels:
 def _weekday_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
     """Return the weekdays of the period, which is public, so that readers know all others to be empty."""
     week = np.arange(7).astype("datetime64[D]")
-    days = week if None in spec.period else _period_days(spec.period, values)
+    days = week if None in spec.period else _period_days(spec.period)
     here = [(WEEK[day], "weekend" if day > 4 else "working days") for day in np.unique(_weekday(days)).tolist()]
     labels = np.full(len(values), MISSING, dtype=f"<U{max(map(len, WEEK))}")
     labels[values != ""] = np.array(WEEK)[_weekday(values[values != ""].astype("datetime64[D]"))]
@@ -192,15 +192,14 @@ def _weekday(days: Days) -> Ints:
 
 
 def _date_levels(spec: AttributeSpec, values: Labels) -> tuple[Levels, Labels]:
-    days = _period_days(spec.period, values).astype(str).tolist()
-    return [days, [day[:7] for day in days]], _with_missing(values)
+    # Only segments have no period; their days are those that occur.
+    days = values[values != ""] if None in spec.period else _period_days(spec.period).astype(str)
+    return [days.tolist(), [day[:7] for day in days.tolist()]], _with_missing(values)
 
 
-def _period_days(period: Period, values: Labels) -> Days:
-    """Return all days of a period; an open end is closed by the first or last day with a trip."""
-    days, bounds = values[values != ""].astype("datetime64[D]"), [day for day in period if day]
-    ends = np.concatenate([days, days + 1, np.array(bounds, dtype="datetime64[D]")])
-    return np.arange(ends.min(), ends.max()) if len(ends) else ends
+def _period_days(period: Period) -> Days:
+    first, end = np.array(period, dtype="datetime64[D]")
+    return np.arange(first, end)
 
 
 _LEVELS: dict[AttributeKind, Callable[[AttributeSpec, Labels], tuple[Levels, Labels]]] = {

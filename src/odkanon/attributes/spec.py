@@ -84,8 +84,8 @@ class AttributeSpec:
 
     @property
     def is_public(self) -> bool:
-        """Whether its values are public regardless of the trips: hours, weekdays, age bands, named groups."""
-        return bool(self.groups or self.lookup) or self.kind in ("hour", "weekday", "age")
+        """Whether its values are public regardless of the trips: hours, days, age bands, named groups."""
+        return bool(self.groups or self.lookup) or self.kind != "column"
 
     @property
     def is_observed(self) -> bool:
@@ -129,6 +129,12 @@ def parse_attributes(
         raise InputError("name at least one attribute to publish by, and each of them once")
     if {"date", "weekday"} <= set(names):
         raise InputError("a date implies its weekday, so publishing by both would expose small groups; choose one")
+    if "date" in names and None in period:
+        raise InputError(
+            "days from the first trip to the last would show that there is a trip on each of the two; give the first "
+            "day to be published, and the first day after the last",
+            option="since DAY --until DAY",
+        )
     for name in names:
         if name in RESERVED:
             raise InvalidValueError.reserved_name("an attribute", name, "the release has a column of that name")

@@ -52,7 +52,6 @@ def cautions(result: Release | LinkedReleases) -> list[str]:
         *_few(result),
         *_weak_rule(result),
         *_residual(result),
-        *_open_period(result),
     ]
     return [result.subject.words(text) for text in texts]
 
@@ -230,19 +229,6 @@ def _residual(release: Release) -> list[str]:
     return [
         f"{residual:.1%} of the trips are in no row: they would show that some group is below the rule. A rule on one "
         "of weight, persons and households, allowing inference, or another method publishes more."
-    ]
-
-
-def _open_period(release: Release) -> list[str]:
-    """Return a caution about days of a cube that are taken from its trips, because no period is given."""
-    given = release.input.source.reading
-    matrix = release.matrix
-    dated = matrix is not None and any(axis.name == "date" for axis in matrix.axes)
-    if not dated or ("since" in given and "until" in given):
-        return []
-    return [
-        "the range of days comes from the first and the last trip, and the table shows how many there are: a single "
-        "trip in another month can be shown to exist. Give the period (since and until)."
     ]
 
 

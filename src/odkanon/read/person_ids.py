@@ -5,7 +5,9 @@ Spellings that might denote one person or two are merged: counting too few is sa
 
 from __future__ import annotations
 
-from unicodedata import normalize
+import re
+from functools import cache
+from unicodedata import decomposition, normalize
 
 import numpy as np
 import pyarrow as pa
@@ -41,18 +43,30 @@ _CANONICAL = "^({})$".format(
     )
 )
 """Ids with one spelling only: numbers without padding zeros, lower-case hexadecimal, or neither nor a placeholder."""
-_VISIBLE = "^[!-~]([ -~]*[!-~])?$"
+_VISIBLE = "^[!#-&(-_a-~]([ !#-&(-_a-~]*[!#-&(-_a-~])?$"
+"""ASCII without quotes and surrounding spaces."""
 _HEX = "^[{(]?(0[xX])?([0-9a-fA-F-]+)[)}]?$"
 _UUID = "^(?:urn:uuid:|[{(])?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})[)}]?$"
-_ZERO_WIDTH = r"[\p{Cf}\p{Cc}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]"
-"""Characters without width of their own, once spaces are removed."""
+_QUOTES = "\"'`\u00ab\u00b4\u00bb\u02b9-\u02bf\u02c8\u02ca\u02cb\u2018-\u201f\u2032-\u203a\u275b-\u2760\u301d-\u301f"
+_IGNORED = quote_text(rf"[\p{{Cf}}\p{{Cc}}\p{{M}}\x{{115F}}\x{{1160}}\x{{3164}}\x{{FFA0}}{_QUOTES}]")
+"""Quotes, and characters without width of their own, once spaces are removed."""
 _BLANK = r"[\p{Z}\t\n\r\f\v\x{2800}]"
+_ZEROS = (0x660, 0x6F0, 0x7C0, *range(0x966, 0xDE6, 0x80), 0xE50, 0xED0, 0xF20, 0x1040)
+_LETTERS = zip(
+    "\u0410\u0412\u0415\u0405\u0406\u0408\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
+    "\u0430\u0432\u0435\u0455\u0456\u0458\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "ABESIJKMHOPCTYXabesijkmhopctyxABEZHIKMNOPTYXabezhikmnoptyx",
+    strict=True,
+)
 _ALIKE = (
     {wide: normalize("NFKC", wide) for wide in map(chr, (*range(0xFF01, 0xFF5F), *range(0xFF61, 0xFFA0)))}
-    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | {chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)}
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | dict(_LETTERS)
 )
-"""Full-width characters, digits of other scripts, and dashes, with their ASCII equivalents."""
+"""Full-width characters, digits of other scripts, dashes, and Cyrillic and Greek letters, with what they look like."""
 _WIDE, _NARROW = "".join(_ALIKE), f"{quote_text(''.join(_ALIKE))}, {quote_text(''.join(_ALIKE.values()))}"
 
 
@@ -63,15 +77,26 @@ def plain_text(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return the SQL of a text without accents, full-width and invisible characters."""
+    """Return the SQL of a text without accents, quotes and invisible characters, in Latin letters and digits."""
     # Translating so many letters takes ten times as long as testing that none occurs.
-    same = f"CASE WHEN regexp_matches({text}, '[{_WIDE}]') THEN translate({text}, {_NARROW}) ELSE {text} END"
-    plain = f"regexp_replace(regexp_replace(strip_accents({same}), '{_BLANK}', ' ', 'g'), '{_ZERO_WIDTH}', '', 'g')"
+    bare = f"strip_accents({text})"
+    same = f"CASE WHEN regexp_matches({bare}, '[{_WIDE}]') THEN translate({bare}, {_NARROW}) ELSE {bare} END"
+    plain = f"regexp_replace(regexp_replace({same}, '{_BLANK}', ' ', 'g'), {_IGNORED}, '', 'g')"
     return _unless_visible(text, f"trim({plain})")
 
 
+@cache
+def is_ambiguous(column: str) -> str:
+    """Return the SQL condition that an id has a character, such as a ligature, that stands for several others."""
+    compatible = (each for each in map(chr, range(0xA0, 0x1FC00)) if decomposition(each).startswith("<"))
+    known = re.compile(rf"[{_QUOTES}\s\u3164\uffa0]")
+    several = "".join(each for each in compatible if each not in _ALIKE and not known.match(each))
+    text = as_text(column)
+    return f"strlen({text}) > length({text}) AND regexp_matches(strip_accents({text}), '[{several}]')"
+
+
 def _unless_visible(text: str, otherwise: str) -> str:
-    """Return the SQL of a text as it is if all of it is visible ASCII, as is usual, and something else otherwise."""
+    """Return the SQL of a text as it is if all of it is visible ASCII, as usual, and something else otherwise."""
     return f"CASE WHEN regexp_matches({text}, '{_VISIBLE}') THEN {text} ELSE {otherwise} END"
 
 
@@ -84,8 +109,9 @@ def value_text(column: str) -> str:
 def contributor_text(column: str) -> str:
     """Return the SQL of the id of a person or household in canonical form; NULL where it is missing.
 
-    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in case, accents, width or the number of
-    spaces, and hexadecimal ids that differ in braces, a leading ``0x`` or the dashes of a UUID.
+    ``1``, ``1.0``, ``01`` and ``1e+00`` are one id, and so are ids that differ in case, accents, quotes, width, the
+    number of spaces or letters that look alike, and hexadecimal ids that differ in braces, a leading ``0x`` or the
+    dashes of a UUID. Rows for which `is_ambiguous` holds are rejected.
     """
     text = _folded(as_text(column))
     other = (

@@ -19,7 +19,7 @@ from odkanon.core.sql import quote_name
 from odkanon.errors import InputError
 from odkanon.model.measures import DISTINCT
 from odkanon.model.provenance import Rejected, Source
-from odkanon.read.person_ids import contributor_text
+from odkanon.read.person_ids import contributor_text, is_ambiguous
 from odkanon.read.tables.table import NamedColumns, RowCheck, TypedColumns
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 NO_WEIGHT = "without a weight"
 BAD_WEIGHT = "with a weight that is not a finite number"
 ZERO_WEIGHT = "with a weight of zero or less"
+AMBIGUOUS_ID = (
+    "with an id of a person or household in ligatures, fractions or similar, which may be written in other ways"
+)
 UNREADABLE = "lines with a wrong number of columns or not in UTF-8"
 DUPLICATE = "that are exact copies of another row of the same person"
 
@@ -37,6 +40,7 @@ _LONG = ("VARCHAR", "DECIMAL", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
 """Types with more digits than a float."""
 _NINE = r"^\s*[+]?0*([0-9]*[.][0-9]{0,9})[0-9]*\s*$"
 _WHOLE = r"^\s*[+]?([0-9]+)([.]0*)?\s*$"
+_IDS = [measure.column for measure in DISTINCT.values()]
 _WARN_SHARE = 0.2
 """Share of trips without an id from which on a warning is due."""
 
@@ -145,7 +149,8 @@ def compile_rows(
       any.
     * ``long_weights``: whether weights may have more digits than a float; False is faster.
     """
-    checks = [*([] if where is None else [where]), *table.checks, *checks]
+    texts = {name: column for name, column in found.items() if name in _IDS and not table.is_whole(column)}
+    checks = [*([] if where is None else [where]), *table.checks, *checks, *_id_checks(texts)]
     weighed = found.get("weight")
     careful = weighed is not None and long_weights and too_long(table, weighed) != "false"
     weight = None if weighed is None else float_at_most(table, weighed) if careful else number_or_nan(weighed)
@@ -176,6 +181,10 @@ def compile_rows(
     )
 
 
+def _id_checks(found: Mapping[str, str]) -> list[RowCheck]:
+    return [RowCheck(AMBIGUOUS_ID, is_ambiguous(column)) for name, column in found.items() if name in _IDS]
+
+
 def _weight_checks(column: str, number: str) -> list[RowCheck]:
     return [
         RowCheck(NO_WEIGHT, f"{column} IS NULL"),
@@ -200,7 +209,7 @@ def example_of(
     """Return a row that was rejected for the most frequent reason that has an example; empty where there is none."""
     weight = quote_name(found["weight"]) if "weight" in found else None
     on_weight = [] if weight is None else _weight_checks(weight, number_or_nan(found["weight"]))
-    by_reason = {check.reason: check for check in (*checks, *on_weight)}
+    by_reason = {check.reason: check for check in (*checks, *_id_checks(found), *on_weight)}
     for reason in sorted(rejected, key=lambda each: -rejected[each].rows):
         check = by_reason.get(reason)
         columns = [] if check is None else [name for name in found.values() if quote_name(name) in check.condition]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection as Connection
 
 from odkanon.audit.counting.conditions import RawColumn, decimal_point, quoted
-from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_sql
+from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_sql, unclear_person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
 from odkanon.core.sql import quote_text
 from odkanon.errors import ColumnNotFoundError, InputError, MissingExtraError, UnreadableFileError
@@ -111,6 +111,8 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     values = {}
     for name in DISTINCT:
         values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
+    unclear = [unclear_person_sql(_name(scan.found[name])) for name in DISTINCT if name in present]
+    values["clear"] = f"NOT coalesce({' OR '.join(unclear) or 'false'}, false)"
     values["weight"] = _decimal(scan, scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
     number = f"TRY_CAST({_number(scan, scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
     values["weighs"] = f"coalesce({number} > 0, false)"
@@ -193,7 +195,7 @@ def _instant(text: str) -> str:
 
 
 def _valid_condition(present: set[str], more: Sequence[str]) -> str:
-    tests = [*more, *(f'("no {name}" OR {name} IS NOT NULL)' for name in _TIMES)]
+    tests = ["clear", *more, *(f'("no {name}" OR {name} IS NOT NULL)' for name in _TIMES)]
     if "weight" in present:
         tests.append("weight IS NOT NULL AND weighs")
     return " AND ".join(tests)

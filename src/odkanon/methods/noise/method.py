@@ -114,7 +114,7 @@ def query_shares(od: Matrix, promise: NoisePromise) -> dict[str, int]:
             "noise protects persons, and the input names none: give the column of persons, or protect single trips",
             option="unit trip",
         )
-    check_public_values(od.axes, dated={"since", "until"} <= od.summary.source.reading.keys())
+    check_public_values(od.axes)
     places = public_places(od)
     first_level(places, prod(len(axis.public.leaves) for axis in od.axes))
     left_out = ("coarse blocks",)[len(places.block_levels) - 1 :]

@@ -149,20 +149,14 @@ def _cover(area: StudyArea, resolution: int, finest: int) -> Cells:
     return np.unique(np.concatenate(parts))
 
 
-def check_public_values(axes: Sequence[AttributeAxis], *, dated: bool) -> None:
-    """Raise unless the values of attributes are the user's rather than those that occur.
-
-    * ``dated``: whether the period is given, so that its days are public.
-    """
+def check_public_values(axes: Sequence[AttributeAxis]) -> None:
+    """Raise unless the values of attributes are the user's rather than those that occur."""
     for axis in axes:
-        if axis.named or (axis.name == "date" and dated):
-            continue
-        named = f"name them, as in {axis.name}:first=1+2,second=3"
-        advice = "give --since and --until" if axis.name == "date" else named
-        raise InputError(
-            f"noise needs the public values of {axis.name!r}: which ones occur is itself an answer about the trips; "
-            f"{advice}"
-        )
+        if not axis.named:
+            raise InputError(
+                f"noise needs the public values of {axis.name!r}: which ones occur is itself an answer about the "
+                f"trips; name them, as in {axis.name}:first=1+2,second=3"
+            )
 
 
 def value_numbers(axis: AttributeAxis, code: Codes) -> Ints:
