@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from weakref import finalize
 
@@ -132,7 +133,7 @@ class ReleaseReader:
     saved: SavedRelease
     groups: AttributeGroups
     standard_error: Floats | None = None
-    _kept: dict[tuple[int, int], tuple[Areas, Any]] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[int, str], tuple[Areas, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def tree(self) -> PlaceTree:
@@ -179,40 +180,46 @@ class ReleaseReader:
         origins, destinations, of_rows, shares, parts = (np.concatenate(column) for column in columns)
         return RowEntries(origins, destinations, of_rows, shares, parts, (rows, starts, ends))
 
-    def _shares(self, areas: Areas, axis: int) -> Any:
-        """Return the share of each node (of all combinations, then of zones inside a place) in each area, both ways.
-
-        Pages ask for the same areas again and again, so some answers are kept.
-        """
-        known, found = self._kept.get((id(areas), axis), (None, None))
+    def _keep(self, areas: Areas, key: str, answer: Callable[[], Any]) -> Any:
+        """Return an answer about areas. Pages ask for the same areas again and again, so some answers are kept."""
+        known, found = self._kept.get((id(areas), key), (None, None))
         if known is not areas:
-            found = self._shares_of(areas, axis)
-            found = found, found.T.tocsr()
-            if sum(each[0].nnz for _, each in self._kept.values()) > _MOST_KEPT:
+            found = answer()
+            if sum(matrix.nnz for _, matrix in self._kept.values()) > _MOST_KEPT:
                 self._kept.clear()
-            self._kept[id(areas), axis] = areas, found
+            self._kept[id(areas), key] = areas, found
         return found
 
+    def _shares(self, areas: Areas, axis: int) -> Any:
+        """Return the share of each node (of all combinations, then of zones inside a place) in each area."""
+        return self._keep(areas, AXES[axis], lambda: self._shares_of(areas, axis))
+
     def _shares_of(self, areas: Areas, axis: int) -> Any:
-        from scipy.sparse import csr_array, vstack
+        from scipy.sparse import vstack
 
         tree, zones = self.tree, self.model.zones[axis]
-        attraction = (self.model.rates.origin, self.model.rates.destination)[axis]
-        (node, place), nodes = tree.members, tree.size
-        total = tree.sums(attraction)[:, node]
-        even = total <= 0
-        weight = np.where(even, 1 / np.bincount(node)[node], attraction[:, place] / np.where(even, 1.0, total))
-        rows = (np.arange(len(attraction))[:, None] * nodes + node).ravel()
-        shape = len(attraction) * nodes, len(tree)
-        of_nodes = csr_array((weight.ravel(), (rows, np.tile(place, len(attraction)))), shape=shape)
         inside = _point_shares(zones.points, areas, len(zones.level))
-        return vstack([of_nodes @ _point_shares(tree.points, areas, len(tree)), inside]).tocsr()
+        of_places = self._keep(areas, "places", lambda: _point_shares(tree.points, areas, len(tree)))
+        return vstack([self._to_places[axis] @ of_places, inside]).tocsr()
+
+    @cached_property
+    def _to_places(self) -> tuple[Any, Any]:
+        """The share of each node of all combinations in each place, as sparse matrices for both axes."""
+        from scipy.sparse import csr_array
+
+        tree, ((node, place), nodes), found = self.tree, (self.tree.members, self.tree.size), []
+        for attraction in (self.model.rates.origin, self.model.rates.destination):
+            total = tree.sums(attraction)[:, node]
+            even = total <= 0
+            weight = np.where(even, 1 / np.bincount(node)[node], attraction[:, place] / np.where(even, 1.0, total))
+            rows = (np.arange(len(attraction))[:, None] * nodes + node).ravel()
+            shape = len(attraction) * nodes, len(tree)
+            found.append(csr_array((weight.ravel(), (rows, np.tile(place, len(attraction)))), shape=shape))
+        return found[0], found[1]
 
     def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
         """Return the expected trips and weight between areas as sparse matrices, without bounds."""
-        return self._expected(
-            self._counted(self.select(where)), self._shares(origins, 0), self._shares(destinations, 1)
-        )
+        return self._expected(self._counted(self.select(where)), origins, destinations)
 
     def expected_of(
         self, origins: Areas, destinations: Areas, pairs: tuple[Ints | Codes, Ints | Codes]
@@ -222,7 +229,8 @@ class ReleaseReader:
         Between small areas nearly all pairs have a trip in expectation, so no matrix of them is made: what starts in a
         few areas is laid out over all nodes, where each pair finds what ends in its destination.
         """
-        entries, start, end = self.entries, self._shares(origins, 0)[1], self._shares(destinations, 1)[1]
+        entries = self.entries
+        start, end = (self._shares(areas, at).T.tocsr() for at, areas in enumerate((origins, destinations)))
         first, count = end.indptr[pairs[1]].astype(np.int64), np.diff(end.indptr)[pairs[1]].astype(np.int64)
         nodes, found = entries.shape[2], {name: np.zeros(len(first)) for name in self.measures}
         reached = {name: start @ entries.flow(name, mass) for name, mass in self.measures.items()}
@@ -248,9 +256,19 @@ class ReleaseReader:
             return self.entries
         return self.entries.times(chosen.weights[chosen.label[self.entries.row], self.entries.part])
 
-    def _expected(self, entries: RowEntries, start: Any, end: Any) -> dict[str, Any]:
-        flows = {name: entries.flow(name, mass) for name, mass in self.measures.items()}
-        return {name: (start[1] @ (flow @ end[0])).tocsr() for name, flow in flows.items()}
+    def _expected(self, entries: RowEntries, origins: Areas, destinations: Areas) -> dict[str, Any]:
+        start, found = self._shares(origins, 0).T.tocsr(), {}
+        for name, mass in self.measures.items():
+            ending = self._of(entries, destinations, f"ending {name}", partial(entries.ending, name, mass))
+            found[name] = (start @ ending).tocsr()
+        return found
+
+    def _of(self, entries: RowEntries, areas: Areas, key: str, product: Callable[[Any], Any]) -> Any:
+        """Return a product with the shares of nodes in areas, which is kept where all trips count."""
+        axis = int(key != "starts")
+        if entries is not self.entries:
+            return product(self._shares(areas, axis))
+        return self._keep(areas, key, lambda: product(self._shares(areas, axis)))
 
     def between(
         self, origins: Areas, destinations: Areas, *, where: Where = None, least: float = LEAST
@@ -267,12 +285,12 @@ class ReleaseReader:
             Smaller estimates are left out unless some trips are sure.
         """
         chosen = self.select(where)
-        entries, start, end = self._counted(chosen), self._shares(origins, 0), self._shares(destinations, 1)
+        entries = self._counted(chosen)
         relations = [
             areas.relation(zones) for areas, zones in zip((origins, destinations), self.footprints, strict=True)
         ]
-        matrices = self._expected(entries, start, end)
-        row_shares = self._row_shares(entries, start, end)
+        matrices = self._expected(entries, origins, destinations)
+        row_shares = self._row_shares(entries, origins, destinations)
         divided, noise = self._divided(row_shares, (origins, destinations)), self._noise(row_shares)
         wide = len(destinations.ids)
         step = max(_PAIRS_AT_ONCE // max(wide, 1), 1)
@@ -340,13 +358,12 @@ class ReleaseReader:
         found: Floats = (origin[:, some].T.tocsr() @ flow @ destination).toarray()
         return found
 
-    def _row_shares(self, entries: RowEntries, start: Any, end: Any) -> tuple[Any, Any]:
+    def _row_shares(self, entries: RowEntries, origins: Areas, destinations: Areas) -> tuple[Any, Any]:
         """Return the share of each row that starts in each area, and that ends there, both for what is counted."""
-        rows = len(self.measures["trips"])
-        starts, ends = (of_rows @ shares[0] for of_rows, shares in zip(entries.of_rows, (start, end), strict=True))
-        counted = np.round(np.bincount(entries.row, entries.share, rows), DIGITS)
-        scale = np.divide(1.0, counted, out=np.zeros(rows), where=counted > 0)[:, None]
-        return starts.tocsr(), ends.multiply(scale).tocsr()
+        return (
+            self._of(entries, origins, "starts", lambda shares: (entries.of_rows[0] @ shares).tocsr()),
+            self._of(entries, destinations, "ends", lambda shares: entries.scaled(entries.of_rows[1] @ shares)),
+        )
 
     def _noise(self, shares: tuple[Any, Any]) -> Any:
         """Return a function that sums the variances of rows, weighted by their shares in pairs of areas squared."""
@@ -414,6 +431,16 @@ class RowEntries:
             values = mass[self.row] * self.share
             self._flows[name] = csr_array((values, (self.origin, self.destination)), shape=self.shape[1:])
         return self._flows[name]
+
+    def ending(self, name: str, mass: Floats, shares: Any) -> Any:
+        """Return a measure of the rows between nodes and areas, of which the nodes have shares."""
+        return self.flow(name, mass) @ shares
+
+    def scaled(self, of_rows: Any) -> Any:
+        """Return numbers of each row relative to the share of it that counts."""
+        counted = np.round(np.bincount(self.row, self.share, self.shape[0]), DIGITS)
+        scale = np.divide(1.0, counted, out=np.zeros(len(counted)), where=counted > 0)
+        return of_rows.multiply(scale[:, None]).tocsr()
 
     @cached_property
     def of_rows(self) -> tuple[Any, Any]:

@@ -50,15 +50,18 @@ def shortest_interval(mean: Floats, spread: Floats) -> tuple[Ints, Ints]:
     spread = np.maximum(spread, 1.001 * mean)
     size, chance = mean * mean / (spread - mean), mean / spread
     best_low = np.zeros(len(mean), dtype=np.int64)
-    best_high = _quantile(size, chance, COVERAGE)
+    best_high = _quantile(size, chance, COVERAGE, best_low)
     # Where even the largest tail ends at 0, every interval begins there.
     some = np.flatnonzero(_mass_below(np.ones(len(mean), dtype=np.int64), size, chance) < float(_TAILS[-1]))
-    size, chance = size[some], chance[some]
+    low, high = best_low[some], best_high[some]
     for tail in _TAILS[1:].tolist():
-        low = _quantile(size, chance, tail)
-        high = _quantile(size, chance, _mass_below(low, size, chance) + COVERAGE)
-        shorter = some[high - low < best_high[some] - best_low[some]]
-        best_low[shorter], best_high[shorter] = (side[np.isin(some, shorter)] for side in (low, high))
+        before, low = low, _quantile(size[some], chance[some], tail, low)
+        moved = np.flatnonzero(low > before)
+        at = some[moved]
+        wanted = _mass_below(low[moved], size[at], chance[at]) + COVERAGE
+        high[moved] = _quantile(size[at], chance[at], wanted, high[moved])
+        shorter = moved[high[moved] - low[moved] < best_high[at] - best_low[at]]
+        best_low[some[shorter]], best_high[some[shorter]] = low[shorter], high[shorter]
     return best_low, best_high
 
 
@@ -68,10 +71,9 @@ def _mass_below(count: Ints, size: Floats, chance: Floats) -> Floats:
     return found
 
 
-def _quantile(size: Floats, chance: Floats, wanted: Floats | float) -> Ints:
-    """Return the smallest count that is not exceeded with a probability of at least `wanted`."""
-    low = np.full(len(size), -1, dtype=np.int64)
-    high = np.full(len(size), 1, dtype=np.int64)
+def _quantile(size: Floats, chance: Floats, wanted: Floats | float, least: Ints) -> Ints:
+    """Return the smallest count, from `least` upward, that is not exceeded with a probability of at least `wanted`."""
+    low, high, step = least - 1, least.copy(), 1
     wanted = np.minimum(np.round(np.broadcast_to(wanted, size.shape), 9), 1 - 1e-9)
 
     def are_short(which: Ints, count: Ints) -> Bools:
@@ -81,11 +83,11 @@ def _quantile(size: Floats, chance: Floats, wanted: Floats | float) -> Ints:
     open_ = np.arange(len(size))
     while len(open_):
         open_ = open_[are_short(open_, high[open_]) & (high[open_] < _MOST)]
-        low[open_], high[open_] = high[open_], 2 * high[open_]
+        low[open_], high[open_], step = high[open_], high[open_] + step, 2 * step
     open_ = np.flatnonzero(high - low > 1)
     while len(open_):
         middle = (low[open_] + high[open_]) // 2
         short = are_short(open_, middle)
         low[open_], high[open_] = np.where(short, middle, low[open_]), np.where(short, high[open_], middle)
         open_ = open_[high[open_] - low[open_] > 1]
-    return np.maximum(high, 0)
+    return high

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -209,12 +210,12 @@ class _Fit:
     @cached_property
     def _row_used(self) -> Ints:
         """The rows of these entries."""
-        return self.blocks.row.ravel()[self._used].astype(np.int64)
+        return self.blocks.row.ravel().take(self._used).astype(np.int64)
 
     @cached_property
     def _row_trips(self) -> Floats:
         """The trips of the row of each combination and block; 0 where there is none."""
-        found: Floats = np.where(self.blocks.row >= 0, self.trips[self.blocks.row], 0.0)
+        found: Floats = np.where(self.blocks.row >= 0, self.trips.take(self.blocks.row), 0.0)
         return found
 
     def run(self) -> Rates:
@@ -233,7 +234,7 @@ class _Fit:
         start, end = self.tree.sums(rates.origin), self.tree.sums(rates.destination)
         blocks, (classes, beside), part = self.blocks, self._classes, self.blocks.beside_part
         return (
-            start[:, blocks.origin] * end[:, blocks.destination] * rates.decay[:, classes],
+            start.take(blocks.origin, 1) * end.take(blocks.destination, 1) * rates.decay.take(classes, 1),
             start[part, blocks.beside_origin] * end[part, blocks.beside_destination] * rates.decay[part, beside],
         )
 
@@ -280,15 +281,19 @@ class _Fit:
     def _shares(self, rate: Floats, beside: Floats) -> tuple[Floats, Floats]:
         """Return the share of its row that each block has, in proportion to its rate."""
         blocks, rows, used = self.blocks, len(self.trips), self._used
-        row, own = self._row_used, rate.ravel()[used]
+        row, own = self._row_used, rate.ravel().take(used)
         while True:
             total = _sums(row, own, rows) + _sums(blocks.beside_row, beside, rows)
             empty = total <= 0
             if not empty.any():
                 break
             own, beside = np.where(empty[row], 1.0, own), np.where(empty[blocks.beside_row], 1.0, beside)
-        share = np.zeros(rate.size)
-        share[used] = own / total[row]
+        own /= total.take(row)
+        if len(own) < rate.size:
+            share = np.zeros(rate.size)
+            share[used] = own
+        else:
+            share = own
         return share.reshape(rate.shape), beside / total[blocks.beside_row]
 
     def _allocated(self, share: Floats, beside: Floats) -> tuple[Floats, Floats]:
@@ -349,20 +354,38 @@ class _Fit:
         shrunk: Floats = (trips + SHRINKAGE * of_region[:, region]) * (total / (total + SHRINKAGE))
         return shrunk
 
+    @cached_property
+    def _pairs(self) -> Any:
+        """Sums what is at the other end of blocks by class of distance and node; from either end, as blocks are pairs.
+
+        Blocks are sorted by origin, so that those of a class are, too.
+        """
+        from scipy.sparse import csr_array
+
+        classes, nodes, width = self._classes[0], self.tree.size, len(self._limits_km)
+        order = np.argsort(classes.astype(np.uint8), kind="stable")
+        count = np.bincount(classes * nodes + self.blocks.origin, minlength=width * nodes)
+        numbers = np.int32 if len(order) < 1 << 31 else np.int64
+        ends = np.concatenate([[0], np.cumsum(count)]).astype(numbers)
+        entries = np.ones(len(order)), self.blocks.destination[order].astype(numbers), ends
+        return csr_array(entries, shape=(width * nodes, nodes))
+
     def _adjusted(self, rates: Rates, starts: Floats, ends: Floats, decay: Floats) -> Rates:
         """Return rates whose margins and classes of distance are those that were allocated."""
-        tree, blocks, (classes, _) = self.tree, self.blocks, self._classes
-        nodes, origin, destination, f = tree.size, rates.origin, rates.destination, rates.decay
+        tree, f = self.tree, rates.decay.T[:, None]
+        starts, ends, decay, destination = starts.T, ends.T, decay.T[:, None], rates.destination.T
         for _ in range(_FURNESS_ROUNDS):
-            by_distance = f[:, classes]
-            to = tree.sums(destination)[:, blocks.destination] * by_distance
-            origin = _ratio(starts, tree.push_down(_sums_by_part(blocks.origin, to, nodes)))
-            start = tree.sums(origin)[:, blocks.origin]
-            destination = _ratio(ends, tree.push_down(_sums_by_part(blocks.destination, start * by_distance, nodes)))
-            rate = start * tree.sums(destination)[:, blocks.destination] * by_distance
-            f = f * _ratio(decay, _sums_by_part(classes, rate, f.shape[1]))
-            f = np.maximum(f, _SMALLEST * f.max(axis=1, keepdims=True))
-        return Rates(origin, destination, f)
+            origin = _ratio(starts, tree.push_down((f * self._reached(destination)).sum(axis=0).T).T)
+            reached = self._reached(origin)
+            destination = _ratio(ends, tree.push_down((f * reached).sum(axis=0).T).T)
+            f = f * _ratio(decay, f * (reached * tree.sums(destination.T).T).sum(axis=1, keepdims=True))
+            f = np.maximum(f, _SMALLEST * f.max(axis=0))
+        return Rates(*(np.ascontiguousarray(each.T) for each in (origin, destination, f[:, 0])))
+
+    def _reached(self, attraction: Floats) -> Floats:
+        """Return the attraction of all places that lead to each node, by class of distance; combinations come last."""
+        found: Floats = self._pairs @ np.ascontiguousarray(self.tree.sums(attraction.T).T)
+        return found.reshape(len(self._limits_km), self.tree.size, -1)
 
     def with_returns(self, rates: Rates) -> tuple[Floats, Floats]:
         """Return the shares of rows where the rate is mixed with the flow the other way."""
@@ -378,7 +401,7 @@ class _Fit:
         for _ in range(_RETURN_ROUNDS):
             flow, beside = self._allocated(share, beside_share)
             flow = flow + _sums(within, beside[known], flow.size).reshape(flow.shape)
-            back: Floats = _grouped(flow, group)[:, blocks.reverse] * of_group
+            back: Floats = _grouped(flow, group).take(blocks.reverse, 1) * of_group
             mixed = gravity_beside.copy()
             part = _ratio(gravity_beside[known], gravity.ravel()[within])
             mixed[known] = (1 - returns) * gravity_beside[known] + returns * part * back.ravel()[within]
@@ -388,6 +411,8 @@ class _Fit:
 
 def _grouped(values: Floats, group: Ints) -> Floats:
     """Return for each combination the sum over those of its group."""
+    if len(group) == 1:
+        return values
     total = np.zeros_like(values)
     np.add.at(total, group, values)
     found: Floats = total[group]

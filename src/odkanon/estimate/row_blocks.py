@@ -68,10 +68,11 @@ def divide_into_blocks(
     is_node = (from_zones.level[origin] >= 0) & (to_zones.level[destination] >= 0)
     search = _Search(tree, zones, rows, np.flatnonzero(~fine & is_node), covers, nearness)
     blocks = search.run(only_places=bool((~is_node).any()))
-    order = np.lexsort((blocks[1], blocks[0]))
-    start, end, row = blocks[0][order], blocks[1][order], blocks[2][:, order]
+    order = np.argsort(blocks[0] * int(tree.offsets[-1]) + blocks[1])
+    start, end, row = blocks[0][order], blocks[1][order], blocks[2].take(order, 1)
     key = start * int(tree.offsets[-1]) + end
-    reverse = np.searchsorted(key, end * int(tree.offsets[-1]) + start)
+    reverse = np.empty(len(key), dtype=np.int64)
+    reverse[np.argsort(end * int(tree.offsets[-1]) + start)] = np.arange(len(key))
     # Rows whose places all have finer rows still have trips: they stand beside the blocks, as fine ones do.
     own = np.zeros(len(origin), dtype=bool)
     own[row[row >= 0]] = True
