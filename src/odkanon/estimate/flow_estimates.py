@@ -185,7 +185,8 @@ class ReleaseReader:
         known, found = self._kept.get((id(areas), key), (None, None))
         if known is not areas:
             found = answer()
-            if sum(matrix.nnz for _, matrix in self._kept.values()) > _MOST_KEPT:
+            parts = (kept if isinstance(kept, tuple) else (kept,) for _, kept in self._kept.values())
+            if sum(each.nnz for part in parts for each in part) > _MOST_KEPT:
                 self._kept.clear()
             self._kept[id(areas), key] = areas, found
         return found
@@ -287,7 +288,8 @@ class ReleaseReader:
         chosen = self.select(where)
         entries = self._counted(chosen)
         relations = [
-            areas.relation(zones) for areas, zones in zip((origins, destinations), self.footprints, strict=True)
+            self._keep(areas, f"zones {axis}", partial(areas.relation, zones))
+            for axis, areas, zones in zip(AXES, (origins, destinations), self.footprints, strict=True)
         ]
         matrices = self._expected(entries, origins, destinations)
         row_shares = self._row_shares(entries, origins, destinations)

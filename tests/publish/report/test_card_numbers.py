@@ -99,6 +99,15 @@ def test_no_number_is_contradicted_by_the_trips_and_four_of_five_intervals_hold(
     assert 0.7 <= held / compared <= 0.95
 
 
+def test_the_card_of_a_place_has_the_interval_that_the_estimate_has(saved: SavedRelease) -> None:
+    """All rows to a place count as one where any origin counts, on the page as elsewhere."""
+    level = choose_levels([saved], None)[1]
+    found = EstimatedFlows(saved).flows(level, {}).ends
+    at = int(np.argmax(found.interval_high - found.interval_low))
+    asked = saved.estimate(origin="anywhere", destination=level.ids[at]).table.to_pylist()[0]
+    assert (found.interval_low[at], found.interval_high[at]) == (asked["interval_low"], asked["interval_high"])
+
+
 def test_what_is_rare_is_not_taken_to_be_as_rare_as_where_it_is_stated(trips: pa.Table, saved: SavedRelease) -> None:
     """Rows that keep the hour lean to the peak: their shares alone would be wrong for the early morning."""
     level = choose_levels([saved], None)[0]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Ints
 from odkanon.estimate.flow_estimates import FlowEstimates, ReleaseReader, read_flows
-from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas, ZoneFootprints
+from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas
 from odkanon.estimate.zone_shares import zone_shares
 from odkanon.methods.method_registry import is_nested
 from odkanon.model.axes import AXES
@@ -74,9 +73,9 @@ class EstimatedFlows:
 
     def __init__(self, release: SavedRelease) -> None:
         self.release = release
-        self._areas: dict[str, tuple[Areas, Areas]] = {}
+        self._areas: dict[str, Areas] = {}
         self._totals: dict[str, Numbers] = {}
-        self._everywhere: Areas = _KnownAreas(Everywhere())
+        self._everywhere = Everywhere()
 
     @cached_property
     def _variation(self) -> tuple[float, float] | None:
@@ -99,7 +98,7 @@ class EstimatedFlows:
     def flows(self, level: AreaLevel, where: Mapping[str, str]) -> LevelFlows:
         """Return the flows of the trips with some values of attributes."""
         reader, chosen = self._reader, where or None
-        areas, everywhere = self._areas_of(level)
+        areas, everywhere = self._areas_of(level), self._everywhere
         pairs = reader.between(areas, areas, where=chosen, least=NEGLIGIBLE)
         ends = (
             reader.between(areas, everywhere, where=chosen, least=0.0),
@@ -128,36 +127,12 @@ class EstimatedFlows:
         total = Numbers(trips, trips, trips + most_unlisted(self.release), trips, trips)
         return _with_total_weight(total, self.release)
 
-    def _areas_of(self, level: AreaLevel) -> tuple[Areas, Areas]:
-        """Return the places of a level, and all of them as one."""
+    def _areas_of(self, level: AreaLevel) -> Areas:
+        """Return the places of a level; the same object each time, so that the reader may keep its answers."""
         if level.name not in self._areas:
             cells = None if level.cells is None else CellAreas(level.cells, int(level.name))
-            areas = cells or PolygonAreas(level.ids, to_shapes(level.outlines))
-            self._areas[level.name] = _KnownAreas(areas), self._everywhere
+            self._areas[level.name] = cells or PolygonAreas(level.ids, to_shapes(level.outlines))
         return self._areas[level.name]
-
-
-class _KnownAreas:
-    """Areas that are asked the same again for each attribute value: the answers are kept."""
-
-    def __init__(self, areas: Areas) -> None:
-        self._areas, self._kept = areas, dict[int, tuple[Any, Any]]()
-
-    @property
-    def ids(self) -> list[str]:
-        return self._areas.ids
-
-    def number(self, lat: Floats, lon: Floats) -> Ints:
-        if id(lat) not in self._kept:
-            self._kept[id(lat)] = lat, self._areas.number(lat, lon)
-        found: Ints = self._kept[id(lat)][1]
-        return found
-
-    def relation(self, zones: ZoneFootprints) -> tuple[Any, Any]:
-        if id(zones) not in self._kept:
-            self._kept[id(zones)] = zones, self._areas.relation(zones)
-        inside, meets = self._kept[id(zones)][1]
-        return inside, meets
 
 
 def _positions(table: pa.Table, axis: str, number: Mapping[str, int]) -> Ints:
