@@ -249,7 +249,7 @@ def compare(
         return set(Programme(flows, tables).shown()), set(named(tables, path if with_trips else None))
 
 
-@pytest.mark.parametrize("first", range(0, 24, 6))
+@pytest.mark.parametrize("first", [0, 6, *(pytest.param(at, marks=pytest.mark.slow) for at in (12, 18))])
 def test_no_bound_is_missed_and_none_is_a_false_alarm(first: int) -> None:
     for seed in range(first, first + 6):
         shown, found = compare(*random_world(seed))

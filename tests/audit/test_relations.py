@@ -317,7 +317,7 @@ def read_published(folder: Path) -> PublishedRelease:
 def test_trips_are_counted_in_the_cells_of_the_release(tmp_path: Path) -> None:
     """A cell does not contain its children exactly: by parents of finer cells, other trips are inside."""
     path = tmp_path / "survey.parquet"
-    pyarrow.parquet.write_table(make_survey().slice(0, 20_000), path)
+    pyarrow.parquet.write_table(make_survey().slice(0, 6_000), path)
     for resolution in (7, 8):
         done = odkanon("anonymize", path, "-o", tmp_path / f"at{resolution}", "--resolution", resolution)
         assert done.returncode == 0, output(done)

@@ -27,7 +27,9 @@ IMPORTED = [
     "importlib.resources.readers",
     "pyarrow.dataset",
     "pyarrow.parquet",
+    "scipy.sparse",
     "typer._adapters",
+    "typer.rich_utils",
     *(module.name for module in walk_packages(odkanon_package.__path__, "odkanon.") if "__main__" not in module.name),
 ]
 """What is imported before a command is run: all of the package, and what libraries import when they need it."""

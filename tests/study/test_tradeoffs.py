@@ -36,12 +36,12 @@ def test_options_reach_their_method() -> None:
         tradeoff(od, methods=("treecuts",))
 
 
-@pytest.mark.parametrize("metric", ["g", "e", "c_avg"])
-def test_draws_a_picture(tmp_path: Path, metric: str) -> None:
+def test_draws_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = tradeoff(town(1, trips=300), ks=(2, 5), budgets=(0.0, 0.1), methods=("odkanon", "oigh"))
-    path = plot_tradeoff(rows, tmp_path / "picture.svg", metric=metric)  # type: ignore[arg-type]
-    assert path.read_text(encoding="utf-8").startswith("<?xml")
+    for metric in ("g", "e", "c_avg"):
+        path = plot_tradeoff(rows, tmp_path / "picture.svg", metric=metric)  # type: ignore[arg-type]
+        assert path.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
