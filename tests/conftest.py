@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-settings.register_profile("odkanon", settings.get_profile("thorough"), max_examples=50)
+settings.register_profile("odkanon", settings.get_profile("thorough"), max_examples=34)
 settings.load_profile("odkanon")
 
 SEPARATE = ("tests/test_api.py", "tests/test_docs.py", "tests/engine/test_duckdb.py")

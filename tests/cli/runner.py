@@ -31,6 +31,7 @@ IMPORTED = [
     "typer._adapters",
     "typer.rich_utils",
     *(module.name for module in walk_packages(odkanon_package.__path__, "odkanon.") if "__main__" not in module.name),
+    "tests.cli.warm",
 ]
 """What is imported before a command is run: all of the package, and what libraries import when they need it."""
 
