@@ -16,6 +16,7 @@ from unittest.mock import patch
 from odkanon import Release, Rule, read_matrix, read_recipe
 from odkanon.core import atomic_write as folders
 from odkanon.estimate import flat_matrix
+from odkanon.estimate.flow_estimates import read_flows
 from odkanon.methods.method_registry import anonymize
 from odkanon.publish import report, save
 from odkanon.publish.report import is_built
@@ -66,7 +67,7 @@ def main(source: Path, folder: Path, way: str) -> None:
     release = anonymize(read_matrix(source, engine="memory"), Rule(trips=4))
     release.save(folder)
     # Flows are fitted once: a kill in the midst of a calculation is no step on the disk.
-    patch.object(flat_matrix, "read_flows", return_value=flat_matrix.read_flows(save.as_saved(release))).start()
+    patch.object(flat_matrix, "read_flows", return_value=read_flows(save.as_saved(release))).start()
     if is_built():
         page = (folder / "report.html").read_text(encoding="utf-8")
         patch.object(save, "make_page", return_value=page).start()  # drawing it takes longer than all the rest

@@ -40,7 +40,7 @@ def test_draws_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = tradeoff(town(1, trips=300), ks=(2, 5), budgets=(0.0, 0.1), methods=("odkanon", "oigh"))
     for metric in ("g", "e", "c_avg"):
-        path = plot_tradeoff(rows, tmp_path / "picture.svg", metric=metric)  # type: ignore[arg-type]
+        path = plot_tradeoff(rows, tmp_path / "picture.svg", metric=metric)
         assert path.read_text(encoding="utf-8").startswith("<?xml")
 
 
