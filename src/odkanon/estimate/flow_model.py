@@ -380,7 +380,8 @@ class _Fit:
             destination = _ratio(ends, tree.push_down((f * reached).sum(axis=0).T).T)
             f = f * _ratio(decay, f * (reached * tree.sums(destination.T).T).sum(axis=1, keepdims=True))
             f = np.maximum(f, _SMALLEST * f.max(axis=0))
-        return Rates(*map(np.ascontiguousarray, (origin.T, destination.T, f[:, 0].T)))
+        origin, destination, f = (np.ascontiguousarray(each.T) for each in (origin, destination, f[:, 0]))
+        return Rates(origin, destination, f)
 
     def _reached(self, attraction: Floats) -> Floats:
         """Return the attraction of all places that lead to each node, by class of distance; combinations come last."""
