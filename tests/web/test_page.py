@@ -391,6 +391,26 @@ def test_values_of_attributes_are_chips_and_hours_are_bars(cube: Opened) -> None
     assert number(cube.text(".say")) == everything
 
 
+def test_a_place_stays_chosen_when_two_values_are_known_of_other_places_only(cube: Opened) -> None:
+    levels = cube.page.evaluate(
+        "JSON.parse(document.getElementById('model').textContent).levels.map(({tables}) => tables[0])"
+    )
+    both = [any("&" in key for key in tables) for tables in levels]
+    assert sum(both) == 1
+    finer = cube.page.get_by_role("button", name="Zoom in")
+    while cube.page.evaluate("odkanon.view().zoom") < 15 and cube.page.evaluate("odkanon.level().places.length") < 50:
+        finer.click()
+    cube.page.locator(".ranked button").first.click()
+    cube.press("car")
+    cube.page.locator(".hour").first.click()
+    assert set(cube.state("only")) == {"mode", "hour"}
+    assert " end in " in cube.text(".say")
+    for _ in range(2):
+        cube.page.keyboard.press("Escape")
+    cube.page.get_by_role("button", name="Whole area").click()
+    assert cube.state("only") == {}
+
+
 def test_the_day_plays_hour_by_hour_until_somebody_stops_it(cube: Opened) -> None:
     cube.press("Play the day")
     seen = [cube.state("only")["hour"]]

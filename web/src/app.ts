@@ -168,8 +168,15 @@ export class App {
 
   private get question(): Question {
     const { from, to } = this.store.state;
-    const number = (id: string | null): number => (id === null ? -1 : (this.level.number.get(id) ?? -1));
+    const number = (id: string | null): number => (id === null ? -1 : (this.level.number.get(id) ?? this.around(id)));
     return { level: this.level, from: number(from), to: number(to) };
+  }
+
+  /** The place of the level that is shown around one of another level: some values are known of larger places only. */
+  private around(id: string): number {
+    const other = this.model.levels.find((level) => level.number.has(id));
+    const centre = other?.centre[other.number.get(id)!];
+    return centre ? this.level.at(centre) : -1;
   }
 
   private table(release = this.store.state.release, level = this.level): Table {
@@ -468,7 +475,7 @@ export class App {
     if (!districts && level.name !== "zones") {
       const towns = new Set(this.model.towns.map(({ name }) => name));
       const listed = (this.city?.circles ?? []).toReversed().slice(0, LABELLED).filter(({ place }) => !asked.includes(place) && !towns.has(level.title(place, speech)));
-      return [...chosen, ...this.model.towns.map(({ name, at }): Label => ({ at, text: name, kind: "place" })), ...listed.map(({ place, at }): Label => ({ at, text: level.title(place, speech), kind: "area" }))];
+      return [...chosen, ...this.model.towns.filter(({ name }) => !chosen.some(({ text }) => text === name)).map(({ name, at }): Label => ({ at, text: name, kind: "place" })), ...listed.map(({ place, at }): Label => ({ at, text: level.title(place, speech), kind: "area" }))];
     }
     const named = districts ?? level;
     const table = this.table(this.store.state.release, named);
@@ -554,7 +561,7 @@ export class App {
     const values = Object.values(only).map((value) => valueName(value, this.speech));
     const title = this.question.from >= 0 || this.question.to >= 0 ? [this.model.titles.title] : [];
     const many = this.model.releases.length > 1 && this.store.state.view !== "change" ? [this.model.releases[release]!.name] : [];
-    return [...title, source, period, ...many, ...values].filter((one): one is string => !!one);
+    return [...values, ...many, ...title, source, period].filter((one): one is string => !!one);
   }
 
   private sentences({ total, stay, list }: Answer): string[] {
@@ -631,7 +638,7 @@ export class App {
     const names = this.pairOfReleases!.map((one) => this.model.releases[one]!.name) as [string, string];
     const [then, now] = [before.asked ?? before, after.asked ?? after];
     const same = !asked && !filtered && Math.abs(now.trips - then.trips) <= Math.max(then.high - then.low, now.high - now.low);
-    const told = (total: Numbers): Told => (filtered ? speech.told(total) : { ...speech.told(total), exact: true });
+    const told = (total: Numbers): Told => (filtered ? speech.told(total) : { about: total.asked ? speech.rough(total.trips) : speech.number(total.trips), between: "", exact: !total.asked });
     const list = placeChanges(question, first, second).filter((one) => Math.round(Math.abs(one.by)) >= 1);
     const shown = list.slice(0, 40);
     const most = Math.max(1, ...shown.map((one) => Math.abs(one.by)));

@@ -99,7 +99,7 @@ const bySize = (values: Value[]): Value[] => values.filter(({ value, numbers }) 
 /** How many hours a slot has. */
 function spanOf(value: string): number {
   const [from, to] = value.split(/[-–]/).map(Number);
-  return to === undefined ? 1 : Math.max(1, to - from!);
+  return to === undefined ? 1 : (to - from! + 24) % 24 || 24;
 }
 
 export const valueName = (value: string, { words }: Speech): string => (value === "missing" || value === "(missing)" ? words.notStated : value);

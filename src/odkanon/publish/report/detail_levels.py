@@ -44,7 +44,9 @@ KNOWN = 0.04
 MAX_PAIRS = 40_000
 MAX_PAIRS_BY_VALUE = 2_500
 MAX_TABLES, MAX_PAIR_TABLES = 90, 40
-"""Tables of one attribute value, and of two values; the latter for the coarsest places only, those with most trips."""
+"""Tables of one attribute value, and of two values, those with most trips."""
+PAIR_PLACES = 160
+"""Two values can be chosen together at the finest level with so few places."""
 SAMPLES = 12
 """Points along each side of a zone that is no cell."""
 MOST_SAMPLED = 250
@@ -157,9 +159,12 @@ def build_levels(
 ) -> list[dict[str, Any]]:
     """Pack all levels of a page, the coarsest first, with one set of tables for each release."""
     packed = []
+    # The finest of three or more levels has no values: there, next to nothing is known of each.
+    valued = levels[:-1] if len(levels) > 2 else levels
+    paired = max((number for number, level in enumerate(valued) if len(level.ids) <= PAIR_PLACES), default=0)
     for number, level in enumerate(levels):
         tables = [
-            _pack_tables(release, estimator, level, _choices(release, number, len(levels)))
+            _pack_tables(release, estimator, level, _choices(release, number < len(valued), number == paired))
             for release, estimator in zip(releases, estimators, strict=True)
         ]
         weight = np.sum([weight for _, weight in tables], axis=0)
@@ -296,13 +301,13 @@ def attribute_values(release: SavedRelease) -> dict[str, list[str]]:
     return {axis["name"]: list(axis["levels"][0]) for axis in release.manifest.get("axes", [])}
 
 
-def _choices(release: SavedRelease, number: int, levels: int) -> list[dict[str, str]]:
-    """Return what can be chosen at a level: all, each value but at the finest level, and two values at the coarsest."""
+def _choices(release: SavedRelease, valued: bool, paired: bool) -> list[dict[str, str]]:
+    """Return what can be chosen at a level: all, each value, and two values together."""
     values = attribute_values(release)
     one = [{name: value} for name, own in values.items() for value in own]
-    if len(one) > MAX_TABLES or (levels > 2 and number == levels - 1):
+    if len(one) > MAX_TABLES or not valued:
         return [{}]
-    return [{}, *one, *(_common_pairs(release, values) if number == 0 else [])]
+    return [{}, *one, *(_common_pairs(release, values) if paired else [])]
 
 
 def _common_pairs(release: SavedRelease, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
