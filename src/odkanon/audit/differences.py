@@ -15,7 +15,7 @@ their nodes, so zonings need not be the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -69,7 +69,10 @@ def find_breakdowns(related: Sequence[Relation]) -> list[Breakdown]:
     for name, inside in parts.items():
         groups = {tuple(sorted(_disjoint_with(part, inside, apart), key=lambda each: each.number)) for part in inside}
         groups |= set(_complementary_parts(wholes[name], inside))
-        found += [_make_breakdown(wholes[name], group) for group in sorted(groups, key=lambda g: [r.number for r in g])]
+        for group in sorted(groups, key=lambda each: [release.number for release in each]):
+            totals = [part.total for part in group]
+            complete = None not in totals and sum(filter(None, totals)) == wholes[name].total
+            found.append(Breakdown(wholes[name], group, complete))
     return found
 
 
@@ -82,12 +85,6 @@ def _disjoint_with(
         if all(frozenset((other.name, each.name)) in apart for each in chosen):
             chosen.append(other)
     return chosen
-
-
-def _make_breakdown(whole: PublishedRelease, parts: Sequence[PublishedRelease]) -> Breakdown:
-    totals = [part.total for part in parts]
-    complete = None not in totals and sum(filter(None, totals)) == whole.total
-    return Breakdown(whole, tuple(parts), complete)
 
 
 def _complementary_parts(
@@ -175,7 +172,7 @@ def _is_small(breakdown: Breakdown) -> str:
     return f"rest > 0 AND (rest < {breakdown.min_trips} OR {weight})"
 
 
-def _whole_minus_parts(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+def _whole_minus_parts(connection: Connection, breakdown: Breakdown) -> Iterator[Finding]:
     left = rows(
         connection,
         "SELECT a.origin, a.destination, a.trips, sum(n.trips)::BIGINT AS known, "
@@ -186,17 +183,14 @@ def _whole_minus_parts(connection: Connection, breakdown: Breakdown) -> list[Fin
         "ORDER BY 1, 2",
     )
     names = {part.number: part.name for part in breakdown.parts}
-    return [_remainder(breakdown, row, names) for row in left]
-
-
-def _remainder(breakdown: Breakdown, row: dict[str, Any], names: dict[int, str]) -> Finding:
-    involved = [names[number] for number in row["parts"]]
-    flows = "" if row["flows"] == len(involved) else f" ({row['flows']} flows inside it)"
-    text = (
-        f"{row['origin']} -> {row['destination']}: {breakdown.whole.name} {row['trips']:,} - {' - '.join(involved)}"
-        f"{flows} {row['known']:,} = {_group_size(row, breakdown)} of somebody else"
-    )
-    return _difference((breakdown.whole.name, *involved), text, row)
+    for row in left:
+        involved = [names[number] for number in row["parts"]]
+        flows = "" if row["flows"] == len(involved) else f" ({row['flows']} flows inside it)"
+        text = (
+            f"{row['origin']} -> {row['destination']}: {breakdown.whole.name} {row['trips']:,} - {' - '.join(involved)}"
+            f"{flows} {row['known']:,} = {_group_size(row, breakdown)} of somebody else"
+        )
+        yield _difference((breakdown.whole.name, *involved), text, row)
 
 
 def _group_size(row: dict[str, Any], breakdown: Breakdown) -> str:
@@ -207,7 +201,7 @@ def _group_size(row: dict[str, Any], breakdown: Breakdown) -> str:
     return f"{row['rest']:,} trips of weight {format_mass(row['rest_weight'])}, below {least},"
 
 
-def _parts_minus_whole(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+def _parts_minus_whole(connection: Connection, breakdown: Breakdown) -> Iterator[Finding]:
     """Subtract the whole from its parts where all of them publish the same block."""
     whole, parts = breakdown.whole, breakdown.parts
     numbers = ", ".join(str(part.number) for part in parts)
@@ -223,20 +217,17 @@ def _parts_minus_whole(connection: Connection, breakdown: Breakdown) -> list[Fin
         f"AND w.outer_destination = p.destination WHERE {_is_small(breakdown)} ORDER BY 1, 2",
     )
     names = tuple(part.name for part in parts)
-    return [
-        _difference(
-            (*names, whole.name),
+    for row in left:
+        text = (
             f"{row['origin']} -> {row['destination']}: {' + '.join(names)} {row['trips']:,} - {whole.name} "
-            f"{row['known']:,} = {_group_size(row, breakdown)} that {whole.name} suppressed",
-            row,
+            f"{row['known']:,} = {_group_size(row, breakdown)} that {whole.name} suppressed"
         )
-        for row in left
-    ]
+        yield _difference((*names, whole.name), text, row)
 
 
-def _whole_minus_block(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+def _whole_minus_block(connection: Connection, breakdown: Breakdown) -> Iterator[Finding]:
     """Subtract a block of a part from all flows inside it of a whole that suppresses nothing."""
-    whole, found = breakdown.whole, []
+    whole = breakdown.whole
     for part in breakdown.parts:
         nest_zones(connection, part.number, whole.number)
         straddling = " AND ".join(
@@ -244,24 +235,21 @@ def _whole_minus_block(connection: Connection, breakdown: Breakdown) -> list[Fin
             f"AND s.inside = b.{axis} AND s.outer_release = {whole.number} AND s.outside <> b.{axis})"
             for axis in AXES
         )
-        found += [
-            _difference(
-                (whole.name, part.name),
+        left = rows(
+            connection,
+            "SELECT b.origin, b.destination, b.trips AS known, sum(n.trips)::BIGINT AS trips, "
+            "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight, "
+            f"{WEIGHT.rounding} * (sum(n.weight) + b.weight) AS rest_error FROM classes b "
+            f"JOIN ({rows_inside(connection, [whole.number], part.number)}) n ON n.outer_class = b.rowid "
+            f"WHERE {straddling} GROUP BY b.origin, b.destination, b.trips, b.weight "
+            f"HAVING {_is_small(breakdown)} ORDER BY 1, 2",
+        )
+        for row in left:
+            text = (
                 f"{row['origin']} -> {row['destination']}: {whole.name} {row['trips']:,} - {part.name} "
-                f"{row['known']:,} = {_group_size(row, breakdown)} of somebody else",
-                row,
+                f"{row['known']:,} = {_group_size(row, breakdown)} of somebody else"
             )
-            for row in rows(
-                connection,
-                "SELECT b.origin, b.destination, b.trips AS known, sum(n.trips)::BIGINT AS trips, "
-                "(sum(n.trips) - b.trips)::BIGINT AS rest, sum(n.weight) - b.weight AS rest_weight, "
-                f"{WEIGHT.rounding} * (sum(n.weight) + b.weight) AS rest_error FROM classes b "
-                f"JOIN ({rows_inside(connection, [whole.number], part.number)}) n ON n.outer_class = b.rowid "
-                f"WHERE {straddling} GROUP BY b.origin, b.destination, b.trips, b.weight "
-                f"HAVING {_is_small(breakdown)} ORDER BY 1, 2",
-            )
-        ]
-    return found
+            yield _difference((whole.name, part.name), text, row)
 
 
 def _difference(releases: tuple[str, ...], message: str, row: dict[str, Any]) -> Finding:
@@ -285,11 +273,11 @@ def find_total_leaks(connection: Connection, breakdowns: Sequence[Breakdown]) ->
     ]
 
 
-def _total_leaks(connection: Connection, breakdown: Breakdown) -> list[Finding]:
+def _total_leaks(connection: Connection, breakdown: Breakdown) -> Iterator[Finding]:
     whole, parts = breakdown.whole, breakdown.parts
     published = _trips_by_part(connection, whole, parts)
     if published is None:
-        return []
+        return
     totals, trips = published
     residual = totals - trips.sum(axis=1)
     hidden = (trips == 0) & (residual > 0)[:, None]
@@ -299,7 +287,6 @@ def _total_leaks(connection: Connection, breakdown: Breakdown) -> list[Finding]:
     own = suppressed - (single * residual[:, None]).sum(axis=0)
     shared = (hidden & ~single).sum(axis=0)
     others = ((hidden & ~single) * residual[:, None]).sum(axis=0) + outside - own
-    findings = []
     for at, part in enumerate(parts):
         for group, who in ((own[at], part.name), (others[at], f"all but {part.name}")):
             if 0 < group < breakdown.min_trips and shared[at]:
@@ -307,8 +294,7 @@ def _total_leaks(connection: Connection, breakdown: Breakdown) -> list[Finding]:
                     f"the suppressed trips of {part.name}, less the flows where nothing else is missing, leave "
                     f"{group:,} trips of {who} in {shared[at]:,} flows"
                 )
-                findings.append(Finding("difference", (whole.name, part.name), text))
-    return findings
+                yield Finding("difference", (whole.name, part.name), text)
 
 
 def _trips_by_part(

@@ -61,8 +61,9 @@ def make_system(
     Any place may have a trip of each atom: a set of releases, by number, to which some trip belongs exactly.
     """
     releases = [release for side in sides for release in side]
-    names = [each.name for each in MEASURES if each.adds_up and _is_required(releases, each.name)]
-    distinct = [each for each in MEASURES if not each.adds_up and any(each.name in r.thresholds for r in releases)]
+    required = {"trips"}.union(*(release.thresholds for release in releases))
+    names = [each.name for each in MEASURES if each.adds_up and each.name in required]
+    distinct = [each for each in MEASURES if not each.adds_up and each.name in required]
     sums = _sum_by_rows(connection, sides, names)
     signature = np.column_stack([np.asarray(sums[f"s{at}"], dtype=np.int64) for at in range(len(sides))])
     possible = possible_columns(connection, places, sides, atoms)
@@ -79,10 +80,6 @@ def make_system(
         for each in distinct
     ]
     return EquationSystem(rows, tuple(names), mass, np.array(least), tuple(contributors))
-
-
-def _is_required(releases: Sequence[PublishedRelease], name: str) -> bool:
-    return name == "trips" or any(name in release.thresholds for release in releases)
 
 
 def strictest_threshold(releases: Sequence[PublishedRelease], name: str) -> float:

@@ -169,20 +169,16 @@ def touching_attributes(connection: Connection, release: PublishedRelease) -> st
     Neither need be part of the other, as with *cars at any hour* and *any mode in the morning*.
     """
     chains = [_parent_chains(axis) for axis in release.manifest.get("axes", [])]
-    related = [
-        (at, *pair)
-        for at, chain in enumerate(chains)
-        for value, parents in chain.items()
-        for outer in parents
-        for pair in ((value, outer), (outer, value))
+    inside = [
+        (at, *pair) for at, chain in enumerate(chains) for value in chain for pair in product([value], chain[value])
     ]
     listed = [text for text in _published_attributes(connection, release) if text]
     parts = [(text, at, part.partition("=")[2]) for text in listed for at, part in enumerate(text.split(BETWEEN))]
-    # A value that is missing from the levels touches only itself.
-    related += [(at, value, value) for _, at, value in parts]
+    related = {each for at, value, outer in inside for each in ((at, value, outer), (at, outer, value))}
+    related |= {(at, value, value) for _, at, value in parts}  # also values that are missing from the levels
     for name, columns, table in (
         (f"parts{release.number}", ("attributes", "axis", "value"), parts),
-        (f"alike{release.number}", ("axis", "one", "other"), sorted(set(related))),
+        (f"alike{release.number}", ("axis", "one", "other"), sorted(related)),
     ):
         incoming = {column: [row[at] for row in table] for at, column in enumerate(columns)}
         load_arrow(connection, f"CREATE OR REPLACE TABLE {name} AS FROM incoming", incoming)
@@ -204,18 +200,15 @@ def check_overlap(connection: Connection, release: PublishedRelease) -> list[Fin
         return _check_boxes(connection, release)
     method = METHODS.get(release.manifest.get("method", ""))
     findings = []
-    for axis in AXES:
+    # Where a method lets zones depend on the other end, they may overlap; flows never may.
+    for axis in () if method is not None and method.overlaps else AXES:
         touching = f"FROM ({touching_zones(release.number)}) WHERE axis = '{axis}' AND outside <> inside"
         overlaps = rows(connection, f"SELECT DISTINCT outside, inside {touching} ORDER BY 1, 2")
-        # Where a method lets zones depend on the other end, they may overlap; flows never may.
-        if overlaps and not (method is not None and method.overlaps):
+        if overlaps:
             first = overlaps[0]
             text = f"{axis} zone {first['inside']} lies in zone {first['outside']}: places must be in one zone only"
             findings.append(finding_on("zones", release, text, details=overlaps))
-    both = rows(connection, _overlapping_rows(release.number))
-    if both:
-        findings.append(_double_counting(release, both))
-    return findings
+    return findings + _double_counting(release, rows(connection, _overlapping_rows(release.number)))
 
 
 def _overlapping_rows(number: int) -> str:
@@ -235,10 +228,12 @@ def _overlapping_rows(number: int) -> str:
     )
 
 
-def _double_counting(release: PublishedRelease, pairs: tuple[dict[str, Any], ...]) -> Finding:
+def _double_counting(release: PublishedRelease, pairs: tuple[dict[str, Any], ...]) -> list[Finding]:
+    if not pairs:
+        return []
     first = pairs[0]
     text = f"{len(pairs):,} pairs of flows overlap: {first['one']} and {first['other']} count some trips twice"
-    return finding_on("zones", release, text, details=pairs)
+    return [finding_on("zones", release, text, details=pairs)]
 
 
 def box_table(connection: Connection, release: PublishedRelease) -> str:
@@ -274,7 +269,7 @@ def _check_boxes(connection: Connection, release: PublishedRelease) -> list[Find
         "SELECT a.origin || ' -> ' || a.destination AS one, b.origin || ' -> ' || b.destination AS other "
         f"FROM {name} a JOIN {name} b ON {touching} AND (a.origin, a.destination) < (b.origin, b.destination)",
     )
-    return [_double_counting(release, both)] if both else []
+    return _double_counting(release, both)
 
 
 def _check_nesting(connection: Connection, release: PublishedRelease) -> list[Finding]:

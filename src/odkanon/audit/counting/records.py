@@ -5,7 +5,7 @@ Copies of a row have the same number of a *trip*. Weights are exact decimals of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection as Connection
 from odkanon.audit.counting.conditions import RawColumn, decimal_point, quoted
 from odkanon.audit.counting.counted_measures import DISTINCT, MEASURES, person_sql, unclear_person_sql
 from odkanon.audit.counting.scan import Scan, TripsSource, open_scan
-from odkanon.core.sql import quote_text
+from odkanon.core.sql import quote_name, quote_text
 from odkanon.errors import ColumnNotFoundError, InputError, MissingExtraError, UnreadableFileError
 from odkanon.read.polygon_zoning import PolygonZoning
 from odkanon.zoning.cells import cell_to_parent, cell_to_str, is_valid_cell, latlng_to_cell, str_to_cell
@@ -53,11 +53,14 @@ def load_records(connection: Connection, source: TripsSource, wanted: Sequence[s
     kept = {name: column for name, column in found.items() if column is not None}
     present = _filled_columns(connection, scan)
     values = _values(scan, present, source.timezone)
-    values |= {f"raw {name}": _raw_value(scan, column, source.timezone) for name, column in kept.items()}
+    times = {scan.found.get(name) for name in _TIMES}
+    for name, column in kept.items():  # as it is, or as the local time if it holds times
+        is_time = column in times
+        values[f"raw {name}"] = _clock(_time(scan, column), source.timezone) if is_time else quote_name(column)
     try:
         connection.execute(
             f"CREATE TABLE raw AS SELECT row_number() OVER () AS row, "
-            f"{', '.join(f'{sql} AS {_name(name)}' for name, sql in values.items())} FROM {scan.sql}"
+            f"{', '.join(f'{sql} AS {quote_name(name)}' for name, sql in values.items())} FROM {scan.sql}"
         )
     except duckdb.Error as error:
         raise UnreadableFileError.because(source.name, error) from None
@@ -69,23 +72,9 @@ def load_records(connection: Connection, source: TripsSource, wanted: Sequence[s
         "SELECT origin FROM records UNION SELECT destination FROM records ORDER BY 1"
     ).fetchall()
     measures = tuple(each.name for each in MEASURES if each.name == "trips" or each.column in present)
-    columns = _attributes(connection, scan, kept)
-    return Records(scan.sha256, measures, [row[0] for row in leaves], columns, scan.comma, scan.foreign)
-
-
-def _raw_value(scan: Scan, column: str, zone: str | None) -> str:
-    """Return the SQL of a raw column, or of the local time if it holds times."""
-    is_time = column in (scan.found.get(name) for name in _TIMES)
-    return _clock(_time(scan, column), zone) if is_time else _name(column)
-
-
-def _attributes(connection: Connection, scan: Scan, kept: Mapping[str, str]) -> dict[str, str]:
     types = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE records").fetchall()}
-    return {name: types[f"raw {name}"] for name in kept}
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
+    columns = {name: types[f"raw {name}"] for name in kept}
+    return Records(scan.sha256, measures, [row[0] for row in leaves], columns, scan.comma, scan.foreign)
 
 
 def _column_of(scan: Scan, name: str) -> str | None:
@@ -95,23 +84,21 @@ def _column_of(scan: Scan, name: str) -> str | None:
 
 def _filled_columns(connection: Connection, scan: Scan) -> set[str]:
     """Return the standard columns that have any value; an entirely empty one counts as absent."""
-    ours = [name for name in ("weight", *DISTINCT, "trips", *_TIMES) if name in scan.found]
-    if not ours:
+    own = {name: quote_name(scan.found[name]) for name in ("weight", *DISTINCT, "trips", *_TIMES) if name in scan.found}
+    if not own:
         return set()
-    tests = {name: f"{_name(scan.found[name])} IS NOT NULL" for name in ours}
-    tests |= {name: f"{person_sql(_name(scan.found[name]))} IS NOT NULL" for name in DISTINCT if name in ours}
-    row = connection.execute(
-        f"SELECT {', '.join(f'coalesce(bool_or({tests[name]}), false)' for name in ours)} FROM {scan.sql}"
-    ).fetchall()[0]
-    return {name for name, filled in zip(ours, row, strict=True) if filled}
+    values = [person_sql(column) if name in DISTINCT else column for name, column in own.items()]
+    tests = ", ".join(f"coalesce(bool_or({value} IS NOT NULL), false)" for value in values)
+    row = connection.execute(f"SELECT {tests} FROM {scan.sql}").fetchall()[0]
+    return {name for name, filled in zip(own, row, strict=True) if filled}
 
 
 def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     """Return the SQL of the values taken from each row, by standard names."""
     values = {}
     for name in DISTINCT:
-        values[name] = person_sql(_name(scan.found[name])) if name in present else "NULL::VARCHAR"
-    unclear = [unclear_person_sql(_name(scan.found[name])) for name in DISTINCT if name in present]
+        values[name] = person_sql(quote_name(scan.found[name])) if name in present else "NULL::VARCHAR"
+    unclear = [unclear_person_sql(quote_name(scan.found[name])) for name in DISTINCT if name in present]
     values["clear"] = f"NOT coalesce({' OR '.join(unclear) or 'false'}, false)"
     values["weight"] = _decimal(scan, scan.found["weight"]) if "weight" in present else f"NULL::{DECIMAL}"
     number = f"TRY_CAST({_number(scan, scan.found['weight'])} AS DOUBLE)" if "weight" in present else "1"
@@ -119,42 +106,35 @@ def _values(scan: Scan, present: set[str], zone: str | None) -> dict[str, str]:
     for name in _TIMES:
         time = _time(scan, scan.found[name]) if name in present else ""
         values[name] = _clock(time, zone) if name in present else "NULL::TIMESTAMP"
-        missing = f"({_name(scan.found[name])} IS NULL)" if name in present else "true"
+        missing = f"({quote_name(scan.found[name])} IS NULL)" if name in present else "true"
         values[f"no {name}"] = missing
         values[f"moment {name}"] = _moment(time, values[name]) if name in present else values[name]
+    ends = PLACES if scan.kind == "trips" else ("origin", "destination")
+    absent = [name for name in ends if name not in scan.found]
+    if absent:
+        names = ", ".join(absent) if scan.kind == "trips" else absent[0]
+        raise ColumnNotFoundError(f"{scan.name} has no column for {names}; map one with columns")
     if scan.kind == "trips":
-        found = {name: scan.found[name] for name in PLACES if name in scan.found}
-        values |= {name: f"TRY_CAST({_number(scan, column)} AS DOUBLE)" for name, column in found.items()}
-        absent = [name for name in PLACES if name not in scan.found]
-        if absent:
-            raise _unmapped(scan, ", ".join(absent))
-    else:
-        for end in ("origin", "destination"):
-            if end not in scan.found:
-                raise _unmapped(scan, end)
-            values[end] = f"trim(CAST({_name(scan.found[end])} AS VARCHAR))"
-        values["trips"] = _decimal(scan, scan.found["trips"]) if "trips" in scan.found else "1"
+        return values | {name: f"TRY_CAST({_number(scan, scan.found[name])} AS DOUBLE)" for name in PLACES}
+    values |= {end: _text(scan.found[end]) for end in ends}
+    values["trips"] = _decimal(scan, scan.found["trips"]) if "trips" in scan.found else "1"
     return values
 
 
-def _unmapped(scan: Scan, names: str) -> InputError:
-    return ColumnNotFoundError(f"{scan.name} has no column for {names}; map one with columns")
-
-
 def _text(column: str) -> str:
-    return f"trim(CAST({_name(column)} AS VARCHAR))"
+    return f"trim(CAST({quote_name(column)} AS VARCHAR))"
 
 
 def _number(scan: Scan, column: str) -> str:
     """Return the SQL for the text of a number, with a decimal point."""
-    return decimal_point(_name(column)) if scan.comma else _text(column)
+    return decimal_point(quote_name(column)) if scan.comma else _text(column)
 
 
 def _time(scan: Scan, column: str) -> str:
     """Return the SQL for a column of times, in a format that SQL reads."""
     form, text = scan.formats.get(column), _text(column)
     if form is None:
-        return _name(column)
+        return quote_name(column)
     if form == "serial":
         days = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
         moment = f"TIMESTAMP '1899-12-30' + to_seconds(CAST(round({days} * 86400) AS BIGINT))"
@@ -276,18 +256,12 @@ def _insert(connection: Connection, row: Any, ends: Sequence[Any], trips: str) -
     """Create the table ``records`` of the valid rows; rows that agree in all that is known of a trip are copies."""
     connection.register("incoming", pa.table({"row": row, "o": ends[0], "d": ends[1]}))
     columns = [each[0] for each in connection.execute("DESCRIBE raw").fetchall()]
-    same = [
-        *DISTINCT,
-        "weight",
-        *(f'"moment {name}"' for name in _TIMES),
-        *(name for name in PLACES if name in columns),
-        "i.o",
-        "i.d",
-    ]
+    times = [f'"moment {name}"' for name in _TIMES]
+    same = [*DISTINCT, "weight", *times, *(name for name in PLACES if name in columns), "i.o", "i.d"]
     copied = "person IS NOT NULL AND start_time IS NOT NULL" if PLACES[0] in columns else "false"
     first = f"min(row) OVER (PARTITION BY {', '.join(same)})"
     ours = {"row", "origin", "destination", "trips"}
-    others = ", ".join(_name(name) for name in columns if name not in ours)
+    others = ", ".join(quote_name(name) for name in columns if name not in ours)
     connection.execute(
         f"CREATE TABLE records AS SELECT row, CASE WHEN {copied} THEN {first} ELSE row END AS trip, "
         f"i.o AS origin, i.d AS destination, {trips} AS trips, {others} FROM raw JOIN incoming i USING (row)"

@@ -92,9 +92,7 @@ def needed_columns(releases: Sequence[PublishedRelease], where: Sequence[str]) -
     """Return the columns of the file that filters and segments of the releases name."""
     texts = [*where, *(text for release in releases for text in release_filters(release))]
     segments = [each for release in releases for part in _segments(release) for each in part]
-    return sorted(
-        {name for text in texts for name in filter_columns(text)} | {name for segment in segments for name in segment}
-    )
+    return sorted({name for names in (*map(filter_columns, texts), *segments) for name in names})
 
 
 def attribute_columns(releases: Iterable[PublishedRelease]) -> list[str]:

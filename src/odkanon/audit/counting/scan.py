@@ -93,7 +93,7 @@ def open_scan(connection: Connection, source: TripsSource) -> Scan:
         good = [f"NOT coalesce({check.condition}, false)" for check in table.checks]
         query = f"SELECT * FROM {table.scan} WHERE {' AND '.join(good) or 'true'}"
         connection.register("opened", table.connection.sql(query).to_arrow_table())
-        names = _described(connection, "opened", source.name)
+        names = tuple(_types(connection, "opened", source.name))
         scan = Scan("opened", names, source.name, table.sha256, {}, "od", foreign=str(reason))
     found = resolve(scan, source.columns, also=None)
     scan = replace(scan, found=found)
@@ -110,13 +110,14 @@ def _open_own(connection: Connection, source: TripsSource) -> Scan:
     if first == _PARQUET:
         if any(_magic(file) != _PARQUET for file in files):
             raise _UnknownFormatError("files of several formats")
-        if any("geo" in _parquet_keys(connection, file) for file in files):
+        keys = "SELECT decode(key) FROM parquet_kv_metadata({})"
+        if any(("geo",) in connection.execute(keys.format(plain_path(file))).fetchall() for file in files):
             raise _UnknownFormatError("GeoParquet")
         union = str(len(files) > 1).lower()
         sql = f"read_parquet([{_listed(files)}], hive_partitioning=false, union_by_name={union})"
     else:
         sql = _text_sql(files, source, folder.path)
-    columns = _described(connection, sql, source.name)
+    columns = tuple(_types(connection, sql, source.name))
     if find_layout(columns) is not None:
         raise _UnknownFormatError("a layout whose values have to be converted")
     if source.place is not None:
@@ -124,7 +125,7 @@ def _open_own(connection: Connection, source: TripsSource) -> Scan:
         added = place_columns(raw, source.place, source.subject.unit)
         own = [quote_name(name) for name in columns if name not in added]
         sql = f"(SELECT {', '.join([*own, *(f'{each} AS {name}' for name, each in added.items())])} FROM {sql})"
-        columns = _described(connection, sql, source.name)
+        columns = tuple(_types(connection, sql, source.name))
     return Scan(sql, columns, source.name, digest, {}, "od", keeper=folder)
 
 
@@ -163,15 +164,8 @@ def _digests(files: Sequence[Path]) -> str:
     found = []
     for path in files:
         with path.open("rb") as file:
-            found.append(hashlib.file_digest(file, "sha256"))
-    if len(found) == 1:
-        return found[0].hexdigest()
-    return hashlib.sha256(b"".join(each.digest() for each in found)).hexdigest()
-
-
-def _parquet_keys(connection: Connection, path: Path) -> list[str]:
-    found = connection.execute(f"SELECT decode(key) FROM parquet_kv_metadata({plain_path(path)})").fetchall()
-    return [key for (key,) in found]
+            found.append(hashlib.file_digest(file, "sha256").digest())
+    return (found[0] if len(found) == 1 else hashlib.sha256(b"".join(found)).digest()).hex()
 
 
 def _unpack(path: Path, folder: Path, number: int, source: TripsSource) -> Path:
@@ -283,11 +277,8 @@ def _listed(paths: Sequence[Path]) -> str:
     return ", ".join(map(plain_path, paths))
 
 
-def _described(connection: Connection, sql: str, path: object) -> tuple[str, ...]:
-    return tuple(_types(connection, sql, path))
-
-
 def _types(connection: Connection, sql: str, path: object) -> dict[str, str]:
+    """Return the types of the columns of a table expression."""
     try:
         return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()}
     except duckdb.Error as error:
