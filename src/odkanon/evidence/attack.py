@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 Verdict = Literal["clean", "found", "to weigh", "not settled", "not made", "does not apply"]
 Question = Literal["singling out", "linkability", "inference"]
 """The three risks of the Article 29 Working Party's Opinion 05/2014 on anonymisation techniques."""
-Need = Literal["persons", "several persons", "other releases", "boxes"]
-"""What an attack may require of its context."""
+Need = Literal["persons", "several persons", "other releases", "boxes"]  # what an attack may require of its context
 
 UNLIMITED = 1e9
 MAX_EXAMPLES = 5

@@ -29,28 +29,30 @@ from odkanon.read.od_table import spec_to_matrix
 class TripRecords:
     """The trips behind a release, one entry per record."""
 
-    row: Ints
-    """The published row of each record; -1 for none."""
-    person: Ints
-    """The number of the person; -1 if unknown."""
-    pair: Ints
-    """The number of the OD pair."""
-    trips: Ints
-    """How many trips the record stands for."""
+    row: Ints  # the published row of each record; -1 for none
+    person: Ints  # the number of the person; -1 if unknown
+    pair: Ints  # the number of the OD pair
+    trips: Ints  # how many trips the record stands for
     rows: int
     persons: int
     """Number of published rows, and of persons."""
-    names: list[str]
-    """A label for each row."""
+    names: list[str]  # a label for each row
 
 
-@dataclass(frozen=True, eq=False)
-class AttackInputs:
-    """The inputs of all attacks on one release, with derived arrays that are computed once."""
+@dataclass(eq=False)
+class AttackContext:
+    """The context that an attack is given; what is derived from the release and the trips is computed once."""
 
     opened: OpenReleases
+    """The release (number 0), the other releases and the trips, in the database of the audit."""
     spec: InputSpec
+    """The trips, and how they are read."""
     attributes: Sequence[AttributeSpec] = ()
+    """The attributes of the rows, as the recipe has them."""
+    timer: AttackTimer = field(default_factory=AttackTimer)
+    """The time limit of the attack that is being made; every attack has its own."""
+    seed: int = 0
+    """The seed of random samples."""
 
     @cached_property
     def od(self) -> ODMatrix:
@@ -84,33 +86,11 @@ class AttackInputs:
         persons = int(person.max(initial=-1)) + 1
         return TripRecords(row, person, pair, trips, len(listed), persons, [name for (name,) in listed])
 
-
-@dataclass(frozen=True, eq=False)
-class AttackContext:
-    """The context that an attack is given."""
-
-    inputs: AttackInputs
-    """The releases and the trips, shared by all attacks."""
-    timer: AttackTimer = field(default_factory=AttackTimer)
-    """The time limit of this attack."""
-    seed: int = 0
-    """The seed of random samples."""
-
     def has(self, need: Need) -> bool:
         """Return whether a requirement of an attack is met."""
         if need in ("persons", "several persons"):
             return self.trips.persons >= (1 if need == "persons" else 2)
         return bool(self.earlier) if need == "other releases" else self.release.has_boxes
-
-    @property
-    def opened(self) -> OpenReleases:
-        """The release (number 0), the other releases and the trips, in the database of the audit."""
-        return self.inputs.opened
-
-    @property
-    def spec(self) -> InputSpec:
-        """The trips, and how they are read."""
-        return self.inputs.spec
 
     @property
     def release(self) -> PublishedRelease:
@@ -148,16 +128,6 @@ class AttackContext:
     def counts_trips_only(self) -> bool:
         """Whether the rule counts nothing but trips."""
         return set(self.release.disclosed_thresholds) == {"trips"}
-
-    @property
-    def od(self) -> ODMatrix:
-        """The input as an OD matrix."""
-        return self.inputs.od
-
-    @property
-    def trips(self) -> TripRecords:
-        """The trips behind the release."""
-        return self.inputs.trips
 
     @property
     def matrix_matches(self) -> bool:
@@ -202,4 +172,4 @@ def open_context(
             f"evidence needs the trips of the release: {reasons[0] if reasons else 'these are different ones'}"
         )
     attributes = attributes_from_recipe(first.recipe, first.folder.absolute().parent, spec)
-    return AttackContext(AttackInputs(opened, spec, attributes), seed=seed)
+    return AttackContext(opened, spec, attributes, seed=seed)

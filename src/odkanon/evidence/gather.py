@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -25,8 +24,7 @@ from odkanon.model.rule import Rule
 from odkanon.read.input_spec import InputSpec
 from odkanon.release_format.names import sha256
 
-SECONDS = 30.0
-"""The default time limit of an attack."""
+SECONDS = 30.0  # the default time limit of an attack
 
 Stage = Callable[[str], None]
 
@@ -40,10 +38,10 @@ def run_attack(
     context: AttackContext, attack: Attack, *, seconds: float = SECONDS, stage: Stage | None = None
 ) -> AttackRun:
     """Run one attack."""
-    timer = AttackTimer(seconds, None if stage is None else lambda text: stage(f"{attack.title.lower()}: {text}"))
-    start = monotonic()
+    notify = None if stage is None else lambda text: stage(f"{attack.title.lower()}: {text}")
+    context.timer, start = AttackTimer(seconds, notify), monotonic()
     missing = [reason for need, reason in attack.needs.items() if not context.has(need)]
-    result = does_not_apply(missing[0]) if missing else attack.run(replace(context, timer=timer))
+    result = does_not_apply(missing[0]) if missing else attack.run(context)
     return AttackRun(attack, result, monotonic() - start)
 
 
@@ -175,8 +173,8 @@ def _describe(made: Release, context: AttackContext, seconds: float) -> dict[str
         numbers: dict[str, Any] = {}
         for attack, needed in ((membership, "several persons"), (dominance, "persons")):
             if opened.has(needed):  # type: ignore[arg-type]
-                timed = AttackContext(opened.inputs, AttackTimer(seconds), context.seed)
-                numbers |= attack(timed).numbers
+                opened.timer = AttackTimer(seconds)
+                numbers |= attack(opened).numbers
     return {
         "flows": len(made.classes),
         "share": int(made.classes.trips.sum()) / made.input.trips,

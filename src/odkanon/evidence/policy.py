@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -76,8 +76,7 @@ _KEYS: dict[str, Any] = {
     "compare": ("releases",),
 }
 
-PolicyOutcome = Literal["pass", "review", "fail"]
-"""The words of output checkers: met; for a person to decide; broken."""
+PolicyOutcome = Literal["pass", "review", "fail"]  # the words of output checkers: met; for a person to decide; broken
 
 
 @dataclass(frozen=True)
@@ -257,20 +256,22 @@ def review_release(folder: Path | str, policy: Policy, evidence: Mapping[str, An
     """Return every requirement of a policy with pass, review or fail; see `check_release`."""
     folder = Path(folder)
     release = open_release(folder)
-    lines = [*_review_rule(release, policy), *_review_method(release, policy), *_review_zones(release, policy)]
-    lines += [*_review_suppressed(folder, release, policy), *_review_noise(release, policy)]
-    if policy.needs_evidence:
-        lines += _review_evidence(folder, policy, evidence)
-    return lines
+    lines, method = [*_review_rule(release, policy)], release.manifest.get("method")
+    if policy.methods:
+        text = f"release: made by {method}; allowed are {', '.join(policy.methods)}"
+        what = f"method: {' or '.join(policy.methods)}"
+        lines.append(_line(what, method in policy.methods, str(method), text))
+    lines += [*_review_zones(release, policy), *_review_suppressed(folder, release, policy)]
+    lines += _review_noise(release, policy)
+    return lines + _review_evidence(folder, policy, evidence) if policy.needs_evidence else lines
 
 
 def _line(requirement: str, met: bool, found: str, broken: str) -> PolicyLine:
     return PolicyLine(requirement, "pass", found) if met else PolicyLine(requirement, "fail", broken)
 
 
-def _review_rule(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
-    lines, promised = [], dict(release.manifest.get("rule", {}))
-    implied = 0
+def _review_rule(release: SavedRelease, policy: Policy) -> Iterator[PolicyLine]:
+    promised, implied = dict(release.manifest.get("rule", {})), 0
     for measure in ("households", "persons", "trips"):  # k households have k persons at least, and these made k trips
         implied = max(promised.get(measure, 0), implied)
         promised |= {measure: implied} if implied else {}
@@ -279,44 +280,32 @@ def _review_rule(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
         if measure == "max_share":
             most = 1.0 if value is None else value
             text = f"rule: one person may have more than {least:g} of the trips of a flow, {measure}"
-            lines.append(_line(f"no person has more than {least:.0%} of a flow", most <= least, f"{most:.0%}", text))
+            yield _line(f"no person has more than {least:.0%} of a flow", most <= least, f"{most:.0%}", text)
             continue
         text = f"rule: the release promises nothing about {measure}; at least {least:,g} are asked for"
         if value is not None:
             text = f"rule: the release promises {value:,g} {measure}; {least:,g} are asked for"
         met = value is not None and value >= least * (1 - 1e-12)
-        what = f"at least {least:,g} {measure.replace('_', ' ')}" + (
-            " of every origin" if measure == "min_destinations" else " in every flow"
-        )
-        lines.append(_line(what, met, f"promised: {value:,g}" if value is not None else "", text))
-    return lines
+        where = "of every origin" if measure == "min_destinations" else "in every flow"
+        what = f"at least {least:,g} {measure.replace('_', ' ')} {where}"
+        yield _line(what, met, f"promised: {value:,g}" if value is not None else "", text)
 
 
-def _review_noise(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+def _review_noise(release: SavedRelease, policy: Policy) -> Iterator[PolicyLine]:
     if not release.is_noisy:
-        return []
-    lines, promised = [], release.manifest["parameters"]
+        return
+    promised = release.manifest["parameters"]
     for name in ("epsilon", "delta"):
         if name in policy.noise:
             most, value = policy.noise[name], promised[name]
             text = f"noise: the release spends {name} = {value:g}; {most:g} is the most allowed"
-            lines.append(_line(f"{name} of noise at most {most:g}", value <= most, f"spent: {value:g}", text))
+            yield _line(f"{name} of noise at most {most:g}", value <= most, f"spent: {value:g}", text)
     if policy.noise.get("unit") == "person":
         text = "noise: the release protects single trips; persons are asked for"
-        lines.append(_line("noise protects persons", promised["unit"] == "person", "persons", text))
-    return lines
+        yield _line("noise protects persons", promised["unit"] == "person", "persons", text)
 
 
-def _review_method(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
-    method, allowed = release.manifest.get("method"), ", ".join(policy.methods)
-    if not policy.methods:
-        return []
-    text = f"release: made by {method}; allowed are {allowed}"
-    return [_line(f"method: {' or '.join(policy.methods)}", method in policy.methods, str(method), text)]
-
-
-def _review_zones(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
-    lines = []
+def _review_zones(release: SavedRelease, policy: Policy) -> Iterator[PolicyLine]:
     about = [zone["properties"] for zone in release.features]
     if policy.finest_resolution is not None:
         cells = sorted({cell for zone in about for cell in zone.get("cells") or [zone["id"]]})
@@ -325,30 +314,30 @@ def _review_zones(release: SavedRelease, policy: Policy) -> list[PolicyLine]:
         text = f"release: a zone has H3 resolution {finest}; {policy.finest_resolution} is the finest allowed"
         found = "no H3 cells" if finest < 0 else f"finest: {finest}"
         what = f"no zone finer than H3 resolution {policy.finest_resolution}"
-        lines.append(_line(what, finest <= policy.finest_resolution, found, text))
+        yield _line(what, finest <= policy.finest_resolution, found, text)
     if policy.smallest_area_km2 is not None:
         areas = [(zone["area_km2"], zone["id"]) for zone in about if zone.get("area_km2") is not None]
         least, name = min(areas, default=(float("inf"), ""))
         text = f"release: zone {name} has {least:g} km2; {policy.smallest_area_km2:g} are asked for"
         found = f"smallest: {least:.3g} km2" if areas else "no areas are known"
         what = f"no zone smaller than {policy.smallest_area_km2:g} km2"
-        lines.append(_line(what, least >= policy.smallest_area_km2, found, text))
-    return lines
+        yield _line(what, least >= policy.smallest_area_km2, found, text)
 
 
-def _review_suppressed(folder: Path, release: SavedRelease, policy: Policy) -> list[PolicyLine]:
+def _review_suppressed(folder: Path, release: SavedRelease, policy: Policy) -> Iterator[PolicyLine]:
     if policy.most_suppressed is None:
-        return []
+        return
     recipe, what = read_recipe(folder), f"at most {policy.most_suppressed:.2%} of the trips left out"
     if recipe is not None:
         share = float(recipe["about"]["suppressed"]["share"])
     else:
         most, listed = release.manifest.get("unlisted", {}).get("at_most_trips"), release.manifest["published"]["trips"]
         if most is None:
-            return [PolicyLine(what, "fail", "release: how much was left out is not known without the recipe")]
+            yield PolicyLine(what, "fail", "release: how much was left out is not known without the recipe")
+            return
         share = most / (most + listed) if most + listed else 0.0
     text = f"release: {share:.2%} of the trips are left out; {policy.most_suppressed:.2%} are allowed"
-    return [_line(what, share <= policy.most_suppressed + 1e-12, f"{share:.2%}", text)]
+    yield _line(what, share <= policy.most_suppressed + 1e-12, f"{share:.2%}", text)
 
 
 def _review_evidence(folder: Path, policy: Policy, evidence: Mapping[str, Any] | None) -> list[PolicyLine]:
@@ -371,32 +360,28 @@ def _review_evidence(folder: Path, policy: Policy, evidence: Mapping[str, Any] |
     return lines
 
 
-def _review_clean(names: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> list[PolicyLine]:
-    lines = []
+def _review_clean(names: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> Iterator[PolicyLine]:
     for name in names:
-        outcome = made[name]["verdict"] if name in made else "not made"
-        text = f"attacks: {name} was not made"
-        if name in made:
+        if name not in made:
+            yield PolicyLine(f"{name} is clean", "fail", f"attacks: {name} was not made")
+            continue
+        outcome = made[name]["verdict"]
+        if outcome in ("clean", "does not apply"):
+            yield PolicyLine(f"{name} is clean", "pass", outcome)
+        else:
             text = f"attacks: {name} is not clean ({outcome}): {made[name]['message']}"
-        met = name in made and outcome in ("clean", "does not apply")
-        undecided: PolicyOutcome = "fail" if outcome == "found" or name not in made else "review"
-        lines.append(PolicyLine(f"{name} is clean", "pass" if met else undecided, outcome if met else text))
-    return lines
+            yield PolicyLine(f"{name} is clean", "fail" if outcome == "found" else "review", text)
 
 
 def _review_limits(
     limits: Mapping[str, Mapping[str, float]], made: Mapping[str, Mapping[str, Any]]
-) -> list[PolicyLine]:
-    lines = []
-    for name, numbers in limits.items():
-        for number, most in numbers.items():
-            value = made.get(name, {}).get("numbers", {}).get(number)
-            if name in made and made[name]["verdict"] == "does not apply":
-                lines.append(PolicyLine(f"{name}, {number}: at most {most:g}", "pass", "does not apply"))
-                continue
-            text = f"limits: {name} has no number {number!r}"
-            if value is not None:
-                text = f"limits: {name}, {number}: {value:.3g} is above {most:g}"
-            met = value is not None and value <= most
-            lines.append(_line(f"{name}, {number}: at most {most:g}", met, f"{value or 0:.3g}", text))
-    return lines
+) -> Iterator[PolicyLine]:
+    for name, number, most in ((name, number, most) for name, own in limits.items() for number, most in own.items()):
+        value, what = made.get(name, {}).get("numbers", {}).get(number), f"{name}, {number}: at most {most:g}"
+        if name in made and made[name]["verdict"] == "does not apply":
+            yield PolicyLine(what, "pass", "does not apply")
+        elif value is None:
+            yield PolicyLine(what, "fail", f"limits: {name} has no number {number!r}")
+        else:
+            text = f"limits: {name}, {number}: {value:.3g} is above {most:g}"
+            yield _line(what, value <= most, f"{value:.3g}", text)

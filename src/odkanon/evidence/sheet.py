@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.policy import Policy, PolicyLine
 from odkanon.release_format.names import FILES, MANIFEST, sha256
+from odkanon.release_format.recipe import installed_versions
 
 FORMAT = 1
 NOTICE = (
@@ -233,13 +233,8 @@ def _before_and_after(before: float | None, after: float | None) -> str:
 
 def versions() -> dict[str, str | None]:
     """Return the versions of the program and its main dependencies."""
-    found: dict[str, str | None] = {"odkanon": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+    own = {"odkanon": __version__, "python": platform.python_version()}
+    return {**own, **dict.fromkeys(_PACKAGES), **installed_versions(_PACKAGES)}
 
 
 def with_policy(

@@ -131,12 +131,8 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return the content of ``release.json``, without the digests of the other files.
 
-    Parameters
-    ----------
-    parameters : mapping
-        The parameters of the method that were requested, not found in the data.
-    quality : mapping or None
-        Publishable quality metrics; None where there are none.
+    * ``parameters``: those of the method that were requested, not found in the data.
+    * ``quality``: publishable quality metrics, if any.
     """
     matrix, subject, weight = release.matrix, release.subject, public_weights(release)
     published = count_published(release)
@@ -153,39 +149,40 @@ def make_manifest(
         "parameters": dict(parameters),
         **({"noise": dict(release.parameters["noise"])} if release.is_noisy else {}),
         "resolution": None if matrix is None else matrix.origins.resolution,
-        "zones": {subject.column(axis): _zone_shapes(axis_zones(release, axis)[0]) for axis in subject.axes},
+        "zones": {
+            subject.column(axis): sorted({zones.kind(zone) for zone in range(len(zones))})
+            for axis in subject.axes
+            for zones in [axis_zones(release, axis)[0]]
+        },
         **public_axes(release),
         **_period(release),
         "published": subject.published(published),
         "unlisted": subject.published({"at_most_trips": at_most_unlisted(release)}),
         "quality": quality,
-        "units": {
-            subject.unit: subject.words(_trips_unit(release)),
-            **({} if weight is None else {"weight": subject.words(_weight_unit(release))}),
-            **({} if release.classes.at_cap is None else {AT_CAP: subject.words(AT_CAP_MEANING)}),
-            **({STANDARD_ERROR: STANDARD_ERROR_MEANING} if release.is_noisy else {}),
-            "area_km2": "square kilometres",
-        },
+        "units": _units(release, weighted=weight is not None),
     }
 
 
-def _trips_unit(release: Release) -> str:
+def _units(release: Release, *, weighted: bool) -> dict[str, str]:
+    """Return the meaning of the numbers in the rows and zones."""
+    subject, hides, at_cap = release.subject, release.classes.hides_weight, release.classes.at_cap
+    units = {subject.unit: _TRIPS_UNIT if at_cap is None else _NESTED_TRIPS_UNIT}
+    if weighted:
+        units["weight"] = f"{WEIGHT_UNIT}; {HIDDEN_WEIGHT}" if hides is not None and hides.any() else WEIGHT_UNIT
+    if at_cap is not None:
+        units[AT_CAP] = AT_CAP_MEANING
+    units = {name: subject.words(text) for name, text in units.items()}
     if release.is_noisy:
-        return _NOISY_TRIPS_UNIT
-    return _TRIPS_UNIT if release.classes.at_cap is None else _NESTED_TRIPS_UNIT
+        units |= {subject.unit: subject.words(_NOISY_TRIPS_UNIT), STANDARD_ERROR: STANDARD_ERROR_MEANING}
+    return units | {"area_km2": "square kilometres"}
 
 
 def make_index(whole: Release, segments: Mapping[str, tuple[str, Mapping[str, str]]], folder: Path) -> dict[str, Any]:
     """Return the content of ``index.json``.
 
-    Parameters
-    ----------
-    whole : Release
-        The unsegmented release.
-    segments : mapping of str to (str, mapping)
-        By folder, the dimension and the values of each published segment. The others must not be listed.
-    folder : Path
-        Where the folders are.
+    * ``whole``: the unsegmented release.
+    * ``segments``: by folder, the dimension and the values of each published segment. The others must not be listed.
+    * ``folder``: where these folders are.
     """
     return {
         "version": __version__,
@@ -197,10 +194,6 @@ def make_index(whole: Release, segments: Mapping[str, tuple[str, Mapping[str, st
         ],
         "files": {f"{name}/{MANIFEST}": sha256(folder / name / MANIFEST) for name in (WHOLE, *segments)},
     }
-
-
-def _zone_shapes(zones: Zones) -> list[str]:
-    return sorted({zones.kind(zone) for zone in range(len(zones))})
 
 
 def public_axes(release: Release) -> dict[str, Any]:
@@ -230,11 +223,6 @@ def count_published(release: Release) -> dict[str, Any]:
         **{f"{axis}s": len(axis_zones(release, axis)[0]) for axis in release.subject.axes},
         "trips": int(release.classes.trips.sum()),
     }
-
-
-def _weight_unit(release: Release) -> str:
-    hides = release.classes.hides_weight
-    return f"{WEIGHT_UNIT}; {HIDDEN_WEIGHT}" if hides is not None and hides.any() else WEIGHT_UNIT
 
 
 def at_most_unlisted(release: Release) -> int | None:

@@ -120,22 +120,13 @@ def describe_package(
     The thresholds of the rule become constraints of the columns, so that a validator of data packages also checks
     the published numbers against the rule.
 
-    Parameters
-    ----------
-    name : str
-        Name of the release.
-    manifest : mapping
-        The public manifest; only ``statement``, ``rule``, ``method`` and, of noise, ``parameters`` are used.
-    method : mapping
-        The ``title`` and the ``hint`` of the method.
-    columns : sequence of str
-        The columns of ``classes.csv``, in order.
-    zones : iterable of mapping
-        The features of ``zones.geojson``; their outlines give the extent.
-    files : mapping of str to (int, str)
-        The size in bytes and the SHA-256 of each file to describe, by its name in `RESOURCES`.
-    texts : mapping of str to str, optional
-        What the steward calls the release: ``title``, ``source``, ``period``, ``licence`` and ``language``.
+    * ``name``: the name of the release.
+    * ``manifest``: the public manifest; ``statement``, ``rule``, ``method`` and, of noise, ``parameters`` are used.
+    * ``method``: the ``title`` and the ``hint`` of the method.
+    * ``columns``: the columns of ``classes.csv``, in order.
+    * ``zones``: the features of ``zones.geojson``; their outlines give the extent.
+    * ``files``: the size in bytes and the SHA-256 of each file to describe, by its name in `RESOURCES`.
+    * ``texts``: what the steward calls the release: ``title``, ``source``, ``period``, ``licence`` and ``language``.
 
     Examples
     --------
@@ -154,17 +145,8 @@ def describe_package(
     rule, subject = manifest["rule"], Subject.from_dict(manifest)
     meanings = describe_columns(subject, columns)
     matrix = {name: meaning for name, meaning in MATRIX_COLUMNS.items() if name != "weight" or name in columns}
-    described = [
-        _resource(
-            file,
-            *files[file],
-            subject=subject,
-            columns=matrix if file == MATRIX else meanings,
-            rule={} if file == MATRIX else rule,
-        )
-        for file in RESOURCES
-        if file in files
-    ]
+    content = dict.fromkeys(RESOURCES, (meanings, rule)) | {MATRIX: (matrix, {})}
+    described = [_resource(file, *files[file], subject, *content[file]) for file in RESOURCES if file in files]
     noisy = STANDARD_ERROR in columns
     promised = "differential privacy" if noisy else "k-anonymity"
     package: dict[str, Any] = {
@@ -224,13 +206,7 @@ def _slug(name: str) -> str:
 
 
 def _resource(
-    file: str,
-    size: int,
-    digest: str,
-    *,
-    subject: Subject,
-    columns: Mapping[str, tuple[str, str]],
-    rule: Mapping[str, Any],
+    file: str, size: int, digest: str, subject: Subject, columns: Mapping[str, tuple[str, str]], rule: Mapping[str, Any]
 ) -> dict[str, Any]:
     name, file_format, media_type, title = (subject.words(text) for text in RESOURCES[file])
     resource: dict[str, Any] = {

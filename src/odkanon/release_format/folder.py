@@ -278,7 +278,7 @@ def open_release(folder: str | Path) -> SavedRelease:
     folder = plain(Path(folder))
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of a release")
-    if (folder / INDEX).is_file():
+    if is_linked_folder(folder):
         raise InputError(f"{folder} holds several releases; give one of them, such as {folder / WHOLE}")
     manifest, features = _read_json(folder / MANIFEST), _read_json(folder / ZONES).get("features")
     table = _read_flows(folder, _attribute_names(manifest, folder), Subject.from_dict(manifest))
@@ -350,12 +350,13 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _attribute_names(manifest: dict[str, Any], folder: Path) -> list[str]:
     """Return the attributes of a cube that its manifest lists."""
     try:
-        for axis in manifest.get("axes", []):
-            if not all(isinstance(value, str) for level in axis["levels"] for value in level):
-                raise ValueError(f"the levels of {axis['name']!r} are not all text")
-            if not all(len(level) == len(axis["levels"][0]) for level in axis["levels"]):
-                raise ValueError(f"the levels of {axis['name']!r} differ in length")
-        return [str(axis["name"]) for axis in manifest.get("axes", [])]
+        axes = {str(axis["name"]): axis["levels"] for axis in manifest.get("axes", [])}
+        for name, levels in axes.items():
+            if not all(isinstance(value, str) for level in levels for value in level):
+                raise ValueError(f"the levels of {name!r} are not all text")
+            if not all(len(level) == len(levels[0]) for level in levels):
+                raise ValueError(f"the levels of {name!r} differ in length")
+        return list(axes)
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise DamagedReleaseError.because(folder / MANIFEST, f"has incomplete axes ({error})", advice=_RESAVE) from None
 

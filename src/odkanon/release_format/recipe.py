@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -44,20 +44,12 @@ def make_recipe(
     source: Mapping[str, Any],
     command: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return the content of a recipe.
+    """Return the content of the recipe beside a folder.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder that it describes.
-    account : mapping
-        The full manifest and the leaf counts of one release, or those of several by name.
-    digest : str
-        The SHA-256 of the manifest or index in the folder, by which folder and recipe are matched.
-    source : mapping
-        What was read, and how.
-    command : mapping, optional
-        The options of the command that made it.
+    * ``account``: the full manifest and the leaf counts of one release, or those of several by name.
+    * ``digest``: the SHA-256 of the manifest or index in the folder, by which folder and recipe are matched.
+    * ``source``: the input, and how it was read.
+    * ``command``: the options of the command that made the release, if any.
     """
     return {
         "format": FORMAT,
@@ -74,11 +66,16 @@ def make_recipe(
 @cache
 def _package_versions() -> tuple[tuple[str, str], ...]:
     """Return packages and their versions; cached, since the lookup takes as long as writing a small release."""
-    found = []
-    for name in _PACKAGES:
+    return tuple(installed_versions(_PACKAGES).items())
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    found = {}
+    for name in packages:
         with suppress(PackageNotFoundError):
-            found.append((name, version(name)))
-    return tuple(found)
+            found[name] = version(name)
+    return found
 
 
 def _public_file(folder: Path) -> Path | None:

@@ -32,7 +32,8 @@ def check_files(*paths: Path, force: bool, private: bool = True) -> None:
 def check_private(path: Path) -> None:
     """Raise if a path for the steward's eyes only lies in a folder that is going to be published."""
     for folder in path.resolve().parents:
-        if ((folder / MANIFEST).is_file() and (folder / ZONES).is_file()) or _is_index(folder / INDEX):
+        index = _has_keys(folder / INDEX, {"whole", "segments"})
+        if index or ((folder / MANIFEST).is_file() and (folder / ZONES).is_file()):
             raise InputError(f"{path} lies in the release {folder}, which is to be published; write it elsewhere")
 
 
@@ -156,7 +157,11 @@ def check_linked_contents(folder: Path) -> None:
         return
     if not (folder / INDEX).is_file():
         raise TargetExistsError.at(folder, "exists and does not hold linked releases", advice="choose another folder")
-    parts = _listed_folders(folder / INDEX)
+    try:
+        content = parse_json((folder / INDEX).read_text(encoding="utf-8"))
+        parts = {WHOLE, *(part["folder"] for part in content["segments"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableFileError.because(folder / INDEX, error, advice="choose another folder") from None
     for path in sorted(folder.iterdir()):
         if path.name in parts:
             check_release_contents(path)
@@ -164,18 +169,6 @@ def check_linked_contents(folder: Path) -> None:
             raise TargetExistsError.at(
                 folder, f"has {path.name} in it, which is not part of the releases", advice="move it away first"
             )
-
-
-def _listed_folders(index: Path) -> set[str]:
-    try:
-        content = parse_json(index.read_text(encoding="utf-8"))
-        return {WHOLE, *(part["folder"] for part in content["segments"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UnreadableFileError.because(index, error, advice="choose another folder") from None
-
-
-def _is_index(path: Path) -> bool:
-    return _has_keys(path, {"whole", "segments"})
 
 
 def _has_keys(path: Path, keys: set[str]) -> bool:

@@ -30,16 +30,7 @@ def verify_written(
 
     The release itself is checked first: rule, budget, and the assignment of every trip. ``classes.csv`` was written by
     DuckDB and is read by Arrow; ``classes.parquet`` and ``zones.geojson`` were not, and are read by DuckDB.
-
-    Parameters
-    ----------
-    manifest : mapping
-        The expected content of ``release.json``, without digests.
-
-    Raises
-    ------
-    UnsafeReleaseError
-        If anything differs.
+    ``manifest`` is the expected content of ``release.json``, without digests. Raises `UnsafeReleaseError`.
     """
     release.check()
     expected = classes_table(release)

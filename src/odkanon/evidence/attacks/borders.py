@@ -24,8 +24,7 @@ from odkanon.zoning.cells import (
     str_to_cell,
 )
 
-REACH = 0.01
-"""Maximum distance in degrees between a border and the two cells that it may reveal."""
+REACH = 0.01  # maximum distance in degrees between a border and the two cells that it may reveal
 TOLERANCE = 1e-9
 SIGMAS = 5
 """Standard deviations above the expected count at which coincidence is ruled out."""

@@ -40,14 +40,10 @@ class AxisBox(NamedTuple):
 class CascadeReader:
     """A reader of nested rows."""
 
-    ladder: Ladder
-    """The public hierarchies and the order in which they are coarsened."""
-    rows: dict[LadderNode, int]
-    """The published trips by node."""
-    k: int
-    """The minimum number of trips of a row."""
-    variant: CascadeVariant
-    """The variant of the method."""
+    ladder: Ladder  # the public hierarchies and the order in which they are coarsened
+    rows: dict[LadderNode, int]  # the published trips by node
+    k: int  # the minimum number of trips of a row
+    variant: CascadeVariant  # the variant of the method
     below: dict[LadderNode, list[LadderNode]] = field(default_factory=dict)
     parts: dict[LadderNode, list[set[int]]] = field(default_factory=dict)
     _passes: dict[tuple[LadderNode, AxisBox | None], int] = field(default_factory=dict)

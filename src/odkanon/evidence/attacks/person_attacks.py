@@ -18,8 +18,7 @@ TARGETS, SAMPLES = 400, 64
 FALSE_POSITIVE_RATE = 1e-3
 KNOWN_TRIPS = (1, 2, 4)
 """How many trips of a person the attacker knows."""
-PERSONS = 1000
-"""How many persons are tested for uniqueness."""
+PERSONS = 1000  # how many persons are tested for uniqueness
 
 
 @dataclass(frozen=True)
@@ -195,8 +194,7 @@ UNIQUENESS = Attack(
 )
 
 
-DOMINANT = 0.5
-"""The share of a row's trips above which one person dominates it."""
+DOMINANT = 0.5  # the share of a row's trips above which one person dominates it
 
 
 def dominance(context: AttackContext) -> AttackResult:

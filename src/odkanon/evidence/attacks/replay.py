@@ -18,12 +18,9 @@ from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.zoning.zones import Zones
 
-GROUPS = 256
-"""The number of groups to try."""
-BATCH = 32
-"""The number of groups that are emptied at once."""
-ATTEMPTS = 4
-"""The number of alternative inputs to try for a single group."""
+GROUPS = 256  # the number of groups to try
+BATCH = 32  # the number of groups that are emptied at once
+ATTEMPTS = 4  # the number of alternative inputs to try for a single group
 LEVELS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 2))
 """By how many levels the ends of a pair are coarsened to form a group; mostly finer than any published zone."""
 
@@ -35,10 +32,8 @@ class SmallGroup:
     pairs: Ints
     others: Ints
     """The pairs of the row in the group, and those outside it."""
-    levels: tuple[int, int]
-    """By how many levels the ends of the group are coarsened."""
-    name: str
-    """A label."""
+    levels: tuple[int, int]  # by how many levels the ends of the group are coarsened
+    name: str  # a label
 
 
 def replay(context: AttackContext) -> AttackResult:
