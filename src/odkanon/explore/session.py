@@ -129,11 +129,8 @@ class Session:
         """Write the releases of a request to folders where the explorer was started."""
         targets = [self.target(name, request.name_of(part, "")) for part in request.parts]
         releases = [self._release(part, NO_PAGE, 0) for part in request.parts]
-        by, _, value = request.segment.partition(": ")
-        # An audit needs it to find the trips of the release.
-        segment = {"segment": {by: value}} if value else {}
         for release, target in zip(releases, targets, strict=True):
-            replace(release, spec=release.spec.with_parameters(**segment)).save(target)
+            release.save(target)
         return {"saved": [target.name for target in targets]}
 
     def target(self, name: Any, part: str = "") -> Path:
@@ -147,9 +144,10 @@ class Session:
         return target
 
     def _release(self, request: ExploreRequest, page: str, number: int) -> Release:
-        found = self._cached(request)
-        if found is not None:
-            return found
+        with self._lock:
+            if request in self._releases:
+                self._releases.move_to_end(request)
+                return self._releases[request]
         od, rule = self.data.matrix(*request.input), self.data.rule(request)
         if request.is_slow:
             release = self._run_in_worker(page, number, anonymize, od, rule, method=request.method, **request.options)
@@ -157,10 +155,14 @@ class Session:
             with self._work:
                 self.check_current(page, number)
                 release = anonymize(od, rule, method=request.method, **request.options)
-        if request.segment != EVERYONE:
+        if request.segment != EVERYONE:  # an audit needs it to find the trips of the release
             by, _, value = request.segment.partition(": ")
             release = replace(release, spec=release.spec.with_parameters(segment={by: value}))
-        return self._cache(request, release)
+        with self._lock:
+            self._releases[request] = release
+            while len(self._releases) > CACHED:
+                self._releases.popitem(last=False)
+        return release
 
     def _run_in_worker(self, page: str, number: int, task: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a task in a worker process, unless the page sends a newer request."""
@@ -177,19 +179,6 @@ class Session:
                 self._busy.remove((page, worker))
                 if worker.usable:
                     self._idle.append(worker)
-
-    def _cached(self, request: ExploreRequest) -> Release | None:
-        with self._lock:
-            if request in self._releases:
-                self._releases.move_to_end(request)
-            return self._releases.get(request)
-
-    def _cache(self, request: ExploreRequest, release: Release) -> Release:
-        with self._lock:
-            self._releases[request] = release
-            while len(self._releases) > CACHED:
-                self._releases.popitem(last=False)
-        return release
 
     def _point(self, request: ExploreRequest, page: str, number: int) -> dict[str, Any]:
         if request not in self._curves:

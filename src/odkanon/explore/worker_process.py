@@ -70,7 +70,9 @@ class WorkerProcess:
                 raise StoppedError("stopped")
             if self._process is None:
                 self._process = start_python(_START)
-                _lower_priority(self._process.pid)
+                if sys.platform != "win32":
+                    with suppress(OSError):
+                        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
             return self._process
 
     def _ask(self, process: subprocess.Popen[bytes], task: Any) -> Any:
@@ -85,12 +87,6 @@ class WorkerProcess:
                 raise StoppedError("stopped") from None
             self._ended = True
             raise OdkanonError("the task ended unexpectedly; the terminal shows the reason") from None
-
-
-def _lower_priority(process: int) -> None:
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process, NICENESS)
 
 
 def main() -> None:

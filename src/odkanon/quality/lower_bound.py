@@ -24,7 +24,6 @@ from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.errors import InputError
 from odkanon.model.measures import MEASURES, exact_masses
 from odkanon.model.od import Matrix, ODMatrix
-from odkanon.model.provenance import Summary
 from odkanon.model.release import Release
 from odkanon.model.release_spec import Budget, BudgetOf, cost_column
 from odkanon.model.rule import Rule
@@ -144,7 +143,9 @@ def bound_within(
     able, mass = costs.able, costs.mass[costs.able]
     g = least_ratio(mass * costs.value[able], mass, costs.spend[able], spare)
     able, mass = sizes.able, sizes.mass[sizes.able]
-    size = least_ratio(mass, mass / sizes.value[able], sizes.spend[able], spare) / _k(whole, rule, measure)
+    k = float(rule.k_of(measure, whole.mean_weight if whole.weight_units is not None else None))
+    k *= whole.scale if measure == "weight" else 1
+    size = least_ratio(mass, mass / sizes.value[able], sizes.spend[able], spare) / k
     if not thorough:
         return LowerBound(g, None, size, None, lost, budget, budget_of, measure)
     pairs = od.in_memory()
@@ -227,12 +228,6 @@ def _counted(found: CostDistribution, budget_of: BudgetOf) -> _Candidates:
     trips = found.trips * found.pairs
     mass = trips.astype(np.float64)
     return _Candidates(found.value, mass, found.pairs.astype(np.float64) if budget_of == "rows" else mass, trips)
-
-
-def _k(whole: Summary, rule: Rule, measure: UtilityMeasure) -> float:
-    """Return the divisor of C_AVG, in the units of the flows."""
-    k = float(rule.k_of(measure, whole.mean_weight if whole.weight_units is not None else None))
-    return k * whole.scale if measure == "weight" else k
 
 
 def least_ratio(above: Floats, below: Floats, spend: Floats, allowance: float) -> float:

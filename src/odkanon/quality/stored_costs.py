@@ -43,12 +43,8 @@ def stored_minimal_costs(od: SqlMatrix, rule: Rule) -> tuple[CostDistribution, C
     found = engine.backend.execute(
         f"SELECT what, value, trips, CAST(SUM(pairs) AS BIGINT) AS pairs FROM {counted} GROUP BY what, value, trips"
     )
-    column = {name: found.column(name).to_numpy() for name in found.column_names}
-    value = _float(column["value"])
-    cost, smallest = (
-        count_costs(value[which], column["trips"][which], column["pairs"][which])
-        for which in (column["what"] == 0, column["what"] == 1)
-    )
+    what, value, trips, pairs = (found.column(name).to_numpy() for name in ("what", "value", "trips", "pairs"))
+    cost, smallest = (count_costs(_float(value[which]), trips[which], pairs[which]) for which in (what == 0, what == 1))
     return cost, smallest
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.attributes.spec import ANY
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Ints
 from odkanon.core.parsing import check_result
 from odkanon.core.registry import Registry
 from odkanon.core.weights import from_units
@@ -178,11 +178,8 @@ def _coverage(release: Release, axes: Sequence[AttributeAxis]) -> Coverage:
         labels = release.classes.attributes[axis.name]
         part &= labels != ANY
         full &= (labels != ANY) & np.isin(labels, axis.public.leaves)
-    return Coverage(tuple(axis.name for axis in axes), _share(release, full), _share(release, part))
-
-
-def _share(release: Release, rows: Bools) -> float:
-    return int(release.classes.trips[rows].sum()) / max(release.input.trips, 1)
+    shares = (int(release.classes.trips[rows].sum()) / max(release.input.trips, 1) for rows in (full, part))
+    return Coverage(tuple(axis.name for axis in axes), *shares)
 
 
 MetricFunction = Callable[[ODMatrix | Summary, Release, UtilityMeasure], float | None]
@@ -219,10 +216,6 @@ class Metric:
         return self.function(release.od if self.needs_pairs else release.input, release, measure)
 
 
-def _utility_metric(name: str, title: str) -> Metric:
-    return Metric(name, title, lambda od, release, measure: getattr(utility(od, release, measure=measure), name))
-
-
 def _check(metric: Metric) -> None:
     if not isinstance(metric, Metric):
         raise InvalidValueError.expected("a metric", "an odkanon.Metric", metric)
@@ -230,8 +223,11 @@ def _check(metric: Metric) -> None:
         raise InvalidValueError.expected("the name of a metric", "lower case letters, digits and _", metric.name)
 
 
-BUILTIN = tuple(
-    _utility_metric(name, title) for name, title in (("c_dm", "C_DM"), ("c_avg", "C_AVG"), ("g", "G"), ("e", "E"))
+BUILTIN = (
+    Metric("c_dm", "C_DM", lambda od, release, measure: utility(od, release, measure=measure).c_dm),
+    Metric("c_avg", "C_AVG", lambda od, release, measure: utility(od, release, measure=measure).c_avg),
+    Metric("g", "G", lambda od, release, measure: utility(od, release, measure=measure).g),
+    Metric("e", "E", lambda od, release, measure: utility(od, release, measure=measure).e),
 )
 METRICS: Registry[Metric] = Registry("metric", BUILTIN, check=_check)
 

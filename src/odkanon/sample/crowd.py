@@ -67,16 +67,9 @@ def crowd(trips: int, *, seed: int = 2025) -> Iterator[pa.RecordBatch]:
 
 
 SCHEMA = pa.schema(
-    [
-        ("person", pa.int64()),
-        ("start_time", pa.timestamp("s")),
-        ("end_time", pa.timestamp("s")),
-        ("start_lat", pa.float64()),
-        ("start_lon", pa.float64()),
-        ("end_lat", pa.float64()),
-        ("end_lon", pa.float64()),
-        ("weight", pa.float64()),
-    ]
+    {"person": pa.int64()}
+    | dict.fromkeys(("start_time", "end_time"), pa.timestamp("s"))
+    | dict.fromkeys(("start_lat", "start_lon", "end_lat", "end_lon", "weight"), pa.float64())
 )
 
 
@@ -84,7 +77,7 @@ def _batch(number: int, count: int, seed: int) -> pa.RecordBatch:
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
     people = -(-BATCH // _TRIPS_PER_PERSON)
     anchors = _anchors(random, people)
-    weight = np.round(np.exp(0.5 * np.clip(_normal(random, people), -3, 3)), 3)
+    weight = np.round(np.exp(0.5 * np.clip(_scatter(random, people).real, -3, 3)), 3)
     person = (np.arange(count) // _TRIPS_PER_PERSON).astype(np.int64)
     # Every other trip goes home, the others to work, a habit or an outing; each starts where the last one ended.
     turn = np.arange(count) % _TRIPS_PER_PERSON
@@ -96,16 +89,8 @@ def _batch(number: int, count: int, seed: int) -> pa.RecordBatch:
     ends = [end + radius * _scatter(random, count) for end, radius in zip(ends, scatter, strict=True)]
     (start_lat, start_lon), (end_lat, end_lon) = (_degrees(end) for end in ends)
     departure, duration = _times(random, turn, np.abs(ends[1] - ends[0]))
-    columns = [
-        number * people + person,
-        _MONDAY + departure,
-        _MONDAY + departure + duration,
-        start_lat,
-        start_lon,
-        end_lat,
-        end_lon,
-        weight[person],
-    ]
+    ids, times = number * people + person, [_MONDAY + departure, _MONDAY + departure + duration]
+    columns = [ids, *times, start_lat, start_lon, end_lat, end_lon, weight[person]]
     return pa.record_batch([pa.array(column) for column in columns], schema=SCHEMA)
 
 
@@ -131,10 +116,6 @@ def _places(random: np.random.Generator, column: str, count: int) -> npt.NDArray
 def _scatter(random: np.random.Generator, count: int) -> npt.NDArray[np.complex128]:
     radius = np.sqrt(-2 * np.log(1 - random.random(count)))
     return np.asarray(radius * np.exp(2j * np.pi * random.random(count)))
-
-
-def _normal(random: np.random.Generator, count: int) -> Floats:
-    return np.asarray(_scatter(random, count).real)
 
 
 def _times(random: np.random.Generator, turn: Ints, km: Floats) -> tuple[Ints, Ints]:

@@ -51,17 +51,9 @@ def _check_contents(folder: Path) -> None:
 
 def individuals(survey: pa.Table) -> pa.Table:
     """Return the table of persons, with the NetMob25 columns that the sample survey has."""
-    people = survey.group_by("person", use_threads=False).aggregate(
-        [(name, "first") for name in ("sex", "age", "category", "weight")]
-    )
-    names = {
-        "person": "ID",
-        "sex_first": "SEX",
-        "age_first": "AGE",
-        "category_first": "PRO_CAT",
-        "weight_first": "WEIGHT_INDIV",
-    }
-    people = people.select(list(names)).rename_columns(list(names.values()))
+    names = {"sex": "SEX", "age": "AGE", "category": "PRO_CAT", "weight": "WEIGHT_INDIV"}
+    grouped = survey.group_by("person", use_threads=False).aggregate([(name, "first") for name in names])
+    people = grouped.select(["person", *(f"{name}_first" for name in names)]).rename_columns(["ID", *names.values()])
     return people.append_column("GPS_RECORD", pa.array(np.ones(len(people), dtype=bool)))
 
 
@@ -75,8 +67,8 @@ def points_of_trips(survey: pa.Table) -> pa.Table:
     second = start[trip] + np.rint(share * (end - start)[trip]).astype(np.int64)
     column = {name: survey.column(name).to_numpy() for name in _PLACES}
     lat, lon = (
-        np.where(share < 1, _between(column[f"start_{axis}"][trip], column[f"end_{axis}"][trip], share), last[trip])
-        for axis, last in (("lat", column["end_lat"]), ("lon", column["end_lon"]))
+        np.where(share < 1, np.round(first[trip] + share * (last - first)[trip], 6), last[trip])
+        for first, last in ((column[f"start_{axis}"], column[f"end_{axis}"]) for axis in ("lat", "lon"))
     )
     km = np.hypot(111.2 * (column["end_lat"] - column["start_lat"]), 73.2 * (column["end_lon"] - column["start_lon"]))
     speed = np.round(3600 * km / np.maximum(end - start, 1), 1)
@@ -95,11 +87,6 @@ def points_of_trips(survey: pa.Table) -> pa.Table:
 
 _TIMES = ("start_time", "end_time")
 _PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
-_Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-
-
-def _between(start: _Floats, end: _Floats, share: _Floats) -> _Floats:
-    return np.round(start + share * (end - start), 6)
 
 
 def _text(seconds: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pa.Array:

@@ -215,13 +215,6 @@ def _degrees(points: PlaneArray) -> tuple[FloatArray, FloatArray]:
     return np.round(_LAT + points.imag / _KM_NORTH, 6), np.round(_LON + points.real / _KM_EAST, 6)
 
 
-def _person_ids() -> pa.Array:
-    """Return ids such as ``10_2978``, whose alphabetical order is their numerical order."""
-    number = np.arange(_PERSONS)
-    wave, ticket = (10 + number // 415).astype(str), (1000 + 2 * number).astype(str)
-    return pa.array(np.char.add(np.char.add(wave, "_"), ticket))
-
-
 def make_survey(seed: int = 2025) -> pa.Table:
     """Generate a week of synthetic trips in Île-de-France, with the totals of the paper's Table 1.
 
@@ -258,9 +251,11 @@ def make_survey(seed: int = 2025) -> pa.Table:
     attributes = _Draws(seed + _ATTRIBUTES)
     purpose, mode = _draw_purposes(attributes, people, stops), _draw_modes(attributes, start, end)
     owner = stops.person
+    # Ids such as 10_2978, whose alphabetical order is their numerical order.
+    ids = pa.array([f"{10 + number // 415}_{1000 + 2 * number}" for number in range(_PERSONS)])
     return pa.table(
         {
-            "person": _person_ids().take(pa.array(owner)),
+            "person": ids.take(pa.array(owner)),
             "start_time": _MONDAY + departure,
             "end_time": _MONDAY + arrival,
             "start_lat": start_lat,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -126,8 +126,10 @@ class Outcome:
 
     def cpc(self, measure: str, km: float) -> float | None:
         """Return the CPC of flows between squares of a given side; None if unknown."""
-        squares = self.usefulness.get(measure, {}).get("squares", ())
-        return next((_right(square) for square in squares if square["km"] == km), None)
+        for square in self.usefulness.get(measure, {}).get("squares", ()):
+            if square["km"] == km:  # even spreading, where nothing was estimated
+                return float(square["cpc"] if square.get("estimated") is None else square["estimated"])
+        return None
 
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""
@@ -202,13 +204,9 @@ class Experiment:
 
     def run(self, done: Mapping[GridCell, Outcome]) -> Iterator[tuple[GridCell, Callable[[], Outcome]]]:
         """Yield every cell of the grid with a function that runs it; outcomes that are done are reused."""
-        matrices = self.segments()
-        rules = self.rules()
-        for (dimension, segment), od in matrices.items():
-            for target, rule in rules.items():
-                for row in self.rows:
-                    cell = GridCell(dimension, segment, target, row)
-                    yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
+        for (part, od), (target, rule), row in product(self.segments().items(), self.rules().items(), self.rows):
+            cell = GridCell(*part, target, row)
+            yield cell, lambda cell=cell, od=od, rule=rule: done.get(cell) or self._outcome(cell, od, rule)  # type: ignore[misc]
 
     def rules(self) -> dict[str, Rule]:
         """Return the rule of each target, with the mean weight of the whole input."""
@@ -237,11 +235,6 @@ class Experiment:
     @cache  # noqa: B019 - an experiment lives as long as its command
     def _limit(self, od: ODMatrix, rule: Rule, budget: Budget, allowance: int, measure: UtilityMeasure) -> float | None:
         return bound_within(od, rule, budget, allowance, measure).g
-
-
-def _right(square: Mapping[str, Any]) -> float:
-    """Return the CPC of the estimate, or of even spreading where nothing was estimated."""
-    return float(square["cpc"] if square.get("estimated") is None else square["estimated"])
 
 
 def _describe(

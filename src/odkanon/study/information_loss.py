@@ -166,7 +166,7 @@ def explain_release(
     after = compared.estimate[:, 0]
     return InformationLoss(
         saved.name,
-        *_names_and_outlines(known, km, polygons, about),
+        *_draw_places(known, km, polygons, about),
         origins[counted.origin],
         destinations[counted.destination],
         counted.mass[:, 0],
@@ -222,12 +222,7 @@ def _polygon_places(polygons: ZonePolygons, about: Projection) -> GivenZones:
     return GivenZones("zones", locate)
 
 
-def _format_point(lat: float, lon: float) -> str:
-    """Return a point as text; with a leading minus, a spreadsheet would take it for a formula."""
-    return f"{abs(lat):.4f}{'N' if lat >= 0 else 'S'} {abs(lon):.4f}{'E' if lon >= 0 else 'W'}"
-
-
-def _names_and_outlines(
+def _draw_places(
     known: Ints, km: float, polygons: ZonePolygons | None, about: Projection
 ) -> tuple[list[str], list[list[Floats]]]:
     """Return the names of places, and their outlines on the map."""
@@ -235,7 +230,10 @@ def _names_and_outlines(
         side = 1000 * km
         column, row = (np.asarray(part * side, dtype=np.float64) for part in square_position(known))
         lat, lon = about.to_degrees(column + side / 2, row + side / 2)
-        names = [_format_point(a, b) for a, b in zip(lat.tolist(), lon.tolist(), strict=True)]
+        names = [  # without a leading minus, which a spreadsheet would take for a formula
+            f"{abs(a):.4f}{'N' if a >= 0 else 'S'} {abs(b):.4f}{'E' if b >= 0 else 'W'}"
+            for a, b in zip(lat.tolist(), lon.tolist(), strict=True)
+        ]
         square = np.array([[0, 0], [side, 0], [side, side], [0, side]])
         return names, [[square + np.array([x, y])] for x, y in zip(column.tolist(), row.tolist(), strict=True)]
     import shapely

@@ -100,18 +100,20 @@ def _map(loss: InformationLoss) -> str:
     scale = _WIDTH / max(float(high[0] - low[0]), 1.0)
     height = float(high[1] - low[1]) * scale
 
-    def drawn(points: Floats) -> Floats:
+    def placed(points: Floats) -> Floats:
         return np.stack([(points[:, 0] - low[0]) * scale, height - (points[:, 1] - low[1]) * scale], axis=1)
 
+    def drawn(ring: Floats) -> str:
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in placed(ring).tolist()) + "Z"
+
     shapes = [
-        f'<path d="{"".join(_path(drawn(ring)) for ring in outline)}" fill="{_fill(share, trips)}" '
+        f'<path d="{"".join(map(drawn, outline))}" fill="{_shade(share) if trips >= _FEW else _GREY}" '
         f'stroke="#fff" stroke-width=".5"><title>{escape(name)}: {share:.0%} of {trips:,.0f} missing</title></path>'
         for outline, name, share, trips in zip(loss.outlines, loss.places, missing.tolist(), sums, strict=True)
         if outline
     ]
-    lines = _lines(
-        loss, [drawn(np.concatenate(outline)).mean(axis=0) if outline else None for outline in loss.outlines]
-    )
+    centres = [placed(np.concatenate(outline)).mean(axis=0) if outline else None for outline in loss.outlines]
+    lines = _lines(loss, centres)
     return f'<svg viewBox="0 0 {_WIDTH:g} {height:.1f}" role="img">{"".join(shapes)}{lines}</svg>'
 
 
@@ -127,10 +129,6 @@ def _missing(loss: InformationLoss) -> tuple[list[float], Floats]:
     return trips.tolist(), missing
 
 
-def _fill(missing: float, trips: float) -> str:
-    return _shade(missing) if trips >= _FEW else _GREY
-
-
 def _shade(missing: float) -> str:
     """Return a colour between pale and dark red."""
     share = min(max(missing, 0.0), 1.0)
@@ -142,10 +140,6 @@ _LEGEND = (
     f'{_shade(0)},{_shade(1)})"></i>all</span><span><i class="few" style="background:{_GREY}"></i>fewer than {_FEW} '
     "trips</span><span>lines: flows between places that lost most; rings: those inside one</span></p>"
 )
-
-
-def _path(ring: Floats) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in ring.tolist()) + "Z"
 
 
 def _lines(loss: InformationLoss, centres: list[Floats | None]) -> str:

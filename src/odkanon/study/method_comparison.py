@@ -28,15 +28,7 @@ from odkanon.read.input_spec import InputSpec, ReadOptions, as_input_spec, check
 from odkanon.read.od_table import spec_to_matrix
 from odkanon.read.trips import Trips, spec_to_trips
 from odkanon.release_format.names import guard_text
-from odkanon.study.experiment import (
-    PAPER_ROWS,
-    WHOLE,
-    Experiment,
-    Outcome,
-    all_rows,
-    find_row,
-    read_outcomes,
-)
+from odkanon.study.experiment import PAPER_ROWS, WHOLE, Experiment, Outcome, all_rows, find_row, read_outcomes
 from odkanon.study.tables import PaperTable, long_table, paper_tables, targets_of
 from odkanon.study.tradeoffs import draw_targets
 
@@ -47,7 +39,7 @@ USES: tuple[tuple[str, float, Callable[[Outcome], bool]], ...] = (
     ("flows across the whole area", 8, lambda outcome: True),
     ("flows between its parts", 4, lambda outcome: True),
     ("single quarters", 1, lambda outcome: True),
-    ("one zone a place, the same for all partners", 4, lambda outcome: not METHODS[_method(outcome)].overlaps),
+    ("one zone a place, the same for all partners", 4, lambda run: not METHODS[find_row(run.cell.row).method].overlaps),
     ("all trips but one in a thousand", 4, lambda outcome: (outcome.suppressed or 0.0) <= 0.001),
 )
 """Uses of a matrix: a description, the squares to evaluate it on, and which releases are suitable."""
@@ -115,17 +107,11 @@ class MethodComparison:
         """Return for each use the best suitable run, the side of the squares in km, and the CPC on them."""
         # Noise keeps another promise, and which of the two is asked for is no question of accuracy.
         runs = [outcome for outcome in self.ranking(target) if outcome.refusal is None and not outcome.promise]
-        found = []
-        for use, km, suits in USES:
-            rated = [(cpc, outcome) for outcome in runs if suits(outcome) and (cpc := outcome.cpc("trips", km))]
-            if rated:
-                cpc, best = max(rated, key=lambda pair: pair[0])
-                found.append((use, best, km, cpc))
-        return found
-
-
-def _method(outcome: Outcome) -> str:
-    return find_row(outcome.cell.row).method
+        rated = [
+            [(use, run, km, cpc) for run in runs if suits(run) and (cpc := run.cpc("trips", km))]
+            for use, km, suits in USES
+        ]
+        return [max(suitable, key=lambda each: each[3]) for suitable in rated if suitable]
 
 
 @contextmanager
@@ -298,10 +284,6 @@ def run_experiment(
             report(finished, f"{cell.dimension} {cell.segment}, {cell.target}: {cell.row}")
             outcomes.append(run())
             if path is not None and cell not in done:
-                _append(path, outcomes[-1])
+                with path.open("a", encoding="utf-8", newline="\n") as file:
+                    file.write(outcomes[-1].to_json() + "\n")
     return MethodComparison(experiment, tuple(outcomes))
-
-
-def _append(path: Path, outcome: Outcome) -> None:
-    with path.open("a", encoding="utf-8", newline="\n") as file:
-        file.write(outcome.to_json() + "\n")

@@ -68,7 +68,8 @@ class PaperTable:
         """Return the table as Markdown."""
         columns = [*self._row_names, *range(2, len(self.headings))]
         rows = [self.headings, ["---"] * len(self.headings), *self.rows]
-        return "\n".join([f"**{self.title}**", "", *(_line([row[at] for at in columns]) for row in rows), ""])
+        lines = [f"| {' | '.join(row[at].replace('|', '/') for at in columns)} |" for row in rows]
+        return "\n".join([f"**{self.title}**", "", *lines, ""])
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, with the columns, caption and label of the paper's."""
@@ -194,16 +195,15 @@ def _privacy_table(outcomes: Sequence[Outcome]) -> PaperTable:
     for outcome in outcomes:
         if outcome.cell.dimension != WHOLE:
             continue
-        reports = [outcome.privacy.get(measure) for measure in ("trips", "weight", "persons")]
-        cells = [cell for report in reports for cell in (_smallest(report), _below(report, outcome.classes))]
-        rows.append(
-            (outcome.title, outcome.promise or format_target(outcome.cell.target), *_or_refusal(outcome, cells))
-        )
-    headings = (
-        "Method",
-        "Protected",
-        *(h for who in ("dataset", "population", "persons") for h in (f"k_{who}", "below k")),
-    )
+        cells = []
+        for measure in ("trips", "weight", "persons"):
+            report = outcome.privacy.get(measure)
+            cells.append("-" if report is None or report["min"] is None else f"{report['min']:,.0f}")
+            cells.append("-" if report is None else f"{report['below']:,} of {outcome.classes:,}")
+        protected = outcome.promise or format_target(outcome.cell.target)
+        rows.append((outcome.title, protected, *_or_refusal(outcome, cells)))
+    measured = (heading for who in ("dataset", "population", "persons") for heading in (f"k_{who}", "below k"))
+    headings = ("Method", "Protected", *measured)
     caption = "k-anonymity property computed in different scenarios."
     kept = ("k_dataset", "k_population")
     return PaperTable(PRIVACY_TABLE, caption, "whole-dataset-anonymity", headings, kept, tuple(rows))
@@ -273,10 +273,6 @@ def long_table(outcomes: Sequence[Outcome]) -> pa.Table:
     return pa.Table.from_pylist(records)
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
-
-
 def _latex_row(row: Sequence[str], columns: Sequence[int], named: int) -> str:
     """Return a row of LaTeX; a refused run is N/A, as in the paper."""
     cells = [_latex(row[at]) for at in columns]
@@ -302,11 +298,3 @@ def _c_dm(value: float | None) -> str:
 
 def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
-
-
-def _smallest(report: dict[str, Any] | None) -> str:
-    return "-" if report is None or report["min"] is None else f"{report['min']:,.0f}"
-
-
-def _below(report: dict[str, Any] | None, classes: int) -> str:
-    return "-" if report is None else f"{report['below']:,} of {classes:,}"

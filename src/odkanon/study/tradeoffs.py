@@ -106,51 +106,25 @@ def tradeoff(
             rule = Rule.protect(*targets, k=k, of=od)
             bound = lower_bound(od, rule, budget=budget, measure=measure).g
             for method in methods:
-                given = {**_budget(method, budget), **(options or {}).get(method, {})}
-                rows.append(_row(od, rule, k, budget, method, given, bound, measure))
+                usual = {"budget": budget, "budget_of": "trips"}.items()
+                given = {name: value for name, value in usual if name in METHODS[method].options}
+                release = anonymize(od, rule, method=method, **given | dict((options or {}).get(method, {})))
+                rows.append(_row(release, (k, budget, method), bound, measure))
     return rows
 
 
-def _budget(method: str, budget: float) -> dict[str, Any]:
-    accepted = METHODS[method].options
-    options = {"budget": budget, "budget_of": "trips"}
-    return {name: value for name, value in options.items() if name in accepted}
-
-
 def _row(
-    od: ODMatrix,
-    rule: Rule,
-    k: int,
-    budget: float,
-    method: str,
-    options: Mapping[str, Any],
-    bound: float | None,
-    measure: UtilityMeasure,
+    release: Release, settings: tuple[int, float, str], bound: float | None, measure: UtilityMeasure
 ) -> TradeoffRow:
-    release = anonymize(od, rule, method=method, **options)
-    found = utility(od, release, measure=measure)
-    return TradeoffRow(
-        k,
-        budget,
-        method,
-        found.g,
-        found.e if found.g is not None else None,
-        found.c_avg,
-        *_cpc(release, measure),
-        1 - int(release.classes.trips.sum()) / od.trips,
-        len(release.origins),
-        len(release.destinations),
-        len(release.classes),
-        bound,
-        release.seconds,
-    )
-
-
-def _cpc(release: Release, measure: UtilityMeasure) -> tuple[float | None, float | None, float | None, float | None]:
-    found = release.accuracy.get(measure)
+    utilities, found = utility(release.od, release, measure=measure), release.accuracy.get(measure)
     places = [None if found is None else found.on_squares(km) for km in SIZES]
     one, two, four, eight = (None if place is None else place.right for place in places)
-    return one, two, four, eight
+    e = None if utilities.g is None else utilities.e
+    suppressed = 1 - int(release.classes.trips.sum()) / release.od.trips
+    counts = len(release.origins), len(release.destinations), len(release.classes)
+    return TradeoffRow(
+        *settings, utilities.g, e, utilities.c_avg, one, two, four, eight, suppressed, *counts, bound, release.seconds
+    )
 
 
 def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
