@@ -25,11 +25,10 @@ from odkanon.audit.zone_geometry import Spot, ZonePlaces
 from odkanon.core.arrays import Bools, Ints
 from odkanon.methods.method_registry import METHODS
 
-MOST_COLUMNS = 60_000
-"""The number of different places of a trip, by the rows and unlisted pairs around it, above which none is bounded."""
-MOST_PLACES = 49  # the number of places up to which a part of the world without zones is split into them
+MOST_COLUMNS = 60_000  # the most combinations of rows and unlisted pairs around a trip; with more, none is bounded
+MOST_PLACES = 49  # the most places into which a part of the world without zones is split
 SECONDS = 30.0  # the time limit of one programme
-MOST_CHOICES = 2_000  # the number of pairs up to which each of them may be the flow of a complementary suppression
+MOST_CHOICES = 2_000  # the most unlisted groups for which complementary suppression is modelled
 
 Floats = npt.NDArray[np.float64]
 

@@ -361,7 +361,7 @@ def _expand_segments(folders: list[Path]) -> tuple[list[Path], list[Finding]]:
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:
-    """Return the last parts of paths, as many as make them unique."""
+    """Return the shortest endings of some paths that are all different."""
     resolved = [path.resolve().parts for path in paths]
     for length in range(1, max(map(len, resolved)) + 1):
         names = ["/".join(parts[-length:]) for parts in resolved]

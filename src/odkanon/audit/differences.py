@@ -259,8 +259,8 @@ def _difference(releases: tuple[str, ...], message: str, row: dict[str, Any]) ->
 def find_total_leaks(connection: Connection, breakdowns: Sequence[Breakdown]) -> list[Finding]:
     """Return the groups that totals disclose, for complete sets of parts on the zones of their whole.
 
-    The suppressed trips of a part are known in total, as are those in flows of which it is the only unpublished part;
-    the remainder of the total lies in the other flows of which the part is not published.
+    The suppressed trips of a part are known in total. So are those in flows that all other parts publish. Subtracting
+    these leaves the trips of the part in the flows that it shares with other unpublished parts.
     """
     return [
         finding

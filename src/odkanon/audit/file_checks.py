@@ -27,7 +27,7 @@ from odkanon.estimate.flat_matrix import repeat_matrix
 from odkanon.release_format.folder import open_release
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
-AT_CAP = "at_cap"  # of nested rows: whether there are at least so many trips
+AT_CAP = "at_cap"  # the column that marks nested rows at their cap
 PAGE, MANIFEST, INDEX = "report.html", "release.json", "index.json"
 MATRIX = ("matrix.csv", "matrix.parquet", "matrix_zones.geojson")
 PUBLIC = ("classes.csv", "classes.parquet", "zones.geojson", *MATRIX, MANIFEST, "datapackage.json", PAGE)
@@ -87,7 +87,7 @@ def _check_matrix(connection: Connection, release: PublishedRelease) -> Iterator
 
 
 def _differs(connection: Connection, path: Path) -> bool:
-    """Return whether a matrix differs from the repeated one by more than two machines may."""
+    """Return whether a matrix differs from the repeated one by more than results of two machines may."""
     scan = f"read_parquet({plain_path(path)}, hive_partitioning=false)"
     if path.name == MATRIX[0]:
         scan = (

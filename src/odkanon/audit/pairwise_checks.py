@@ -24,8 +24,8 @@ from odkanon.audit.release_checks import format_mass
 from odkanon.audit.release_reader import PublishedRelease
 from odkanon.audit.zone_geometry import ZonePlaces
 
-MOST_SIDES = 4  # the number of sides up to which all are combined at once
-MOST_WORK = 1 << 30  # the number of values in combinations up to which components are enumerated
+MOST_SIDES = 4  # more sides are combined two at a time
+MOST_WORK = 1 << 30  # the most values in combinations of rows; with more, components are not enumerated
 
 
 class ReleaseComparer:
@@ -208,10 +208,8 @@ def _contradiction(releases: Sequence[PublishedRelease]) -> Finding:
 def _report_undecided(cluster: Sequence[PublishedRelease], many_sides: bool, unsure: bool) -> Iterator[Finding]:
     names = tuple(release.name for release in cluster)
     severity: Severity = "note" if are_linked(*cluster) else "finding"
-    ways = f"{len(cluster)} releases share trips with each other in so many ways that"
-    if many_sides:
-        text = f"{ways} only two kinds of tables at a time were combined, not all at once"
-        yield Finding("relation", names, text, severity)
-    if unsure:
-        text = f"{ways} it could not be decided whether a group of too few can be worked out"
-        yield Finding("relation", names, text, severity)
+    texts = ["only two kinds of tables at a time were combined, not all at once"] if many_sides else []
+    texts += ["it could not be decided whether a group of too few can be worked out"] if unsure else []
+    for text in texts:
+        ways = f"{len(cluster)} releases share trips with each other in so many ways that {text}"
+        yield Finding("relation", names, ways, severity)

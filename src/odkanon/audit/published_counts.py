@@ -24,8 +24,8 @@ from odkanon.core.arrays import Ints
 Floats = npt.NDArray[np.float64]
 MOST_ATOMS = 1 << 10
 """The number of sets of releases above which too many are possible for a trip."""
-CLOSE = 1e-7  # the share of its rows by which a component may be off, through rounding
-MOST_VALUES = 40_000  # the number of rows times columns above which a component on three or more sides is not solved
+CLOSE = 1e-7  # the relative error of a component that rounding may cause
+MOST_VALUES = 40_000  # the most rows times columns of a component on three or more sides that is solved
 _SCALE = float(1 << 20)
 """The largest count that the solver sees, far above its absolute tolerance of 1e-7; a power of two, to stay exact."""
 _TINY = 1e-9  # the scaled mass up to which a column is empty

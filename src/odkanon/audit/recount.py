@@ -136,7 +136,7 @@ def _check_suppressed(connection: Connection, release: PublishedRelease) -> Iter
 
 
 def _check_nested_counts(connection: Connection, release: PublishedRelease) -> Iterator[Finding]:
-    """Compare nested rows with the trips of which they are the finest row, given that capped rows pass trips up.
+    """Check nested rows against the trips whose finest row they are; rows at their cap pass trips up.
 
     A row lists no more than its own trips and those passed up by the rows inside it, and no more trips are unlisted
     than ``release.json`` states.

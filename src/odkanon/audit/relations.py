@@ -213,8 +213,8 @@ def _clock(release: PublishedRelease) -> tuple[object, ...]:
     """
     source = release.recipe.get("input", {})
     columns = source.get("columns") or {}
-    inverse = {theirs: ours for ours, theirs in columns.items()}
-    return columns.get("start_time", inverse.get("start_time")), source.get("time_format"), source.get("timezone")
+    mapped = {theirs: ours for ours, theirs in columns.items()} | columns
+    return mapped.get("start_time"), source.get("time_format"), source.get("timezone")
 
 
 def read_identically(one: PublishedRelease, other: PublishedRelease) -> bool:
@@ -265,8 +265,8 @@ def plain_value(value: object) -> str:
 def are_linked(*releases: PublishedRelease) -> bool:
     """Return whether releases are linked tables: segments of one run, protected against each other.
 
-    These have one recipe for the whole folder; a release with a recipe of its own is not one of them, whatever an index
-    lists.
+    Linked tables have one recipe for the whole folder. A release with its own recipe is not linked, even if an index
+    lists it.
     """
     paths = [each.folder.resolve() for each in releases]
     folders, names = {path.parent for path in paths}, {path.name for path in paths}
@@ -284,12 +284,12 @@ def linked_names(folder: Path) -> set[str]:
 
 
 def find_unknown_relations(related: Sequence[Relation]) -> list[Finding]:
-    """Return a finding for each two releases of which it is not known whether they share trips."""
+    """Return a finding for each pair of releases that may or may not share trips."""
     return [Finding("relation", each.names, _explain_unknown(each)) for each in related if each.kind == "unknown"]
 
 
 def _explain_unknown(relation: Relation) -> str:
-    names = f"{relation.one.name} and {relation.other.name}"
+    names = " and ".join(relation.names)
     if relation.how == TOO_MANY:
         return (
             f"{names} jointly have more trips than the file that both were made of, so they share some, and "

@@ -214,9 +214,9 @@ def read_release(
         release = PublishedRelease(
             number, name, path, manifest, provenance, recipe, zones, measures, thresholds, subject=subject
         )
+        # Raise now if one of these is damaged.
         _ = release.thresholds, release.exact_thresholds, release.constraints, release.k, release.mean_weight
-        _ = release.total, release.has_boxes, release.axes
-        _ = [parse_number(value) for value in manifest["rule"].values()]
+        _ = release.total, release.has_boxes, release.axes, [*map(parse_number, manifest["rule"].values())]
         return release
 
 
@@ -291,32 +291,29 @@ def _read_table(
         raise ColumnNotFoundError.from_missing(
             name, absent[0], scan.columns, purpose="(a table of flows has origin, destination and trips)"
         )
+    own = {measure: quote_name(found[measure.name]) for measure in MEASURES if measure.name in found}
     sql = {"attributes": "''"} | {column: f"trim(CAST({quote_name(found[column])} AS VARCHAR))" for column in AXES}
-    sql |= {
-        measure.name: _number(quote_name(found[measure.name]), measure) for measure in MEASURES if measure.name in found
-    }
+    sql |= {measure.name: _number(column, measure) for measure, column in own.items()}
     values = ", ".join(sql.get(column, f"NULL AS {column}") for column in (*AXES, "attributes", *NAMES))
     before = _rejected_lines(connection)
     connection.execute(f"INSERT INTO classes SELECT {number}, {values} FROM {scan.sql}")
-    invalid = [
-        f"({quote_name(found[each.name])} IS NOT NULL AND TRY_CAST({quote_name(found[each.name])} AS DOUBLE) IS NULL)"
-        for each in MEASURES
-        if each.name in found
-    ]
-    wrong = f"SELECT n + 1 FROM (SELECT *, row_number() OVER () AS n FROM {scan.sql}) WHERE {' OR '.join(invalid)}"
+    invalid = " OR ".join(f"({column} IS NOT NULL AND TRY_CAST({column} AS DOUBLE) IS NULL)" for column in own.values())
+    wrong = f"SELECT n + 1 FROM (SELECT *, row_number() OVER () AS n FROM {scan.sql}) WHERE {invalid}"
     unread = _rejected_lines(connection)[len(before) :] or [row[0] for row in connection.execute(wrong).fetchall()]
     if unread:
         raise InputError(
             f"line {unread[0]} of {name} cannot be read (1 of {len(unread):,} such lines): it has too many values, "
             "too few, or one that is not a number"
         )
-    zones: dict[str, list[Zone]] = {}
-    for axis in AXES:
-        ids = connection.execute(
-            f"SELECT DISTINCT {axis} FROM classes WHERE release = {number} AND {axis} IS NOT NULL ORDER BY 1"
-        ).fetchall()
-        zones[axis] = [({"id": row[0], "axis": axis, "kind": "place"}, None) for row in ids]
-    measures = tuple(column for column in NAMES if column in found)
+    ids = f"SELECT DISTINCT {{0}} FROM classes WHERE release = {number} AND {{0}} IS NOT NULL ORDER BY 1"
+    zones: dict[str, list[Zone]] = {
+        axis: [
+            ({"id": zone, "axis": axis, "kind": "place"}, None)
+            for (zone,) in connection.execute(ids.format(axis)).fetchall()
+        ]
+        for axis in AXES
+    }
+    measures = tuple(measure.name for measure in own)
     return PublishedRelease(number, name, path, {"rule": {}}, None, {}, zones, measures, thresholds, bare=True)
 
 

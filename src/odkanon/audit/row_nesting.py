@@ -1,7 +1,7 @@
 """Which zones and rows lie inside which others, and whether rows overlap; everything is a join over zone nodes.
 
 The *attributes* of a row are one text for its values on all axes but origin and destination, empty in a release without
-further axes. The table ``attribute_nesting`` lists which attributes are part of which, each of itself included.
+further axes. The table ``attribute_nesting`` lists which attributes contain which; each contains itself.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def is_outer_row(nested: str, other: str) -> str:
 
 
 def finest_rows(connection: Connection, number: int) -> str:
-    """Return, in SQL, the finest rows ``class`` above each ``pair``: those inside which no other of them lies."""
+    """Return, in SQL, the finest rows ``class`` around each ``pair``: those that contain no other row around it."""
     inside = nested_rows(connection, number)
     # Materialised first: few rows lie around a row, but many inside one.
     connection.execute(
@@ -129,7 +129,7 @@ def load_attributes(connection: Connection, releases: Iterable[PublishedRelease]
 
 
 def add_attribute_nesting(connection: Connection, release: PublishedRelease, attributes: Sequence[str]) -> None:
-    """Add to the table ``attribute_nesting`` the attributes of published rows of which some attributes are part."""
+    """Add to the table ``attribute_nesting`` which published attributes contain each of some attributes."""
     published = set(_published_attributes(connection, release))
     axes = release.recipe.get("about", {}).get("axes") or release.manifest.get("axes", [])
     parents = [_parent_chains(axis) for axis in axes]
@@ -164,9 +164,9 @@ def _parent_chains(axis: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def touching_attributes(connection: Connection, release: PublishedRelease) -> str:
-    """Return, in SQL, which attributes may share trips: on each axis, one value lies in the other.
+    """Return, in SQL, which attributes may share trips: on each axis, one value contains the other.
 
-    Neither need be part of the other, as with *cars at any hour* and *any mode in the morning*.
+    Neither row need contain the other: *cars at any hour* share trips with *any mode in the morning*.
     """
     chains = [_parent_chains(axis) for axis in release.manifest.get("axes", [])]
     inside = [

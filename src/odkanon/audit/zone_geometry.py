@@ -101,7 +101,7 @@ class ZonePlaces:
         return True
 
     def add_nodes(self, nodes: list[str]) -> None:
-        """Add the ancestors of some nodes, themselves included, to the table ``above`` if zones are made of them."""
+        """Add to the table ``above`` the ancestors of some nodes that zones are made of; a node is its own ancestor."""
         below, ancestors = self._lookup_above(nodes) if self._hierarchy is not None else _h3_above(nodes, self._known)
         columns = {"node": pa.array(below, pa.string()), "ancestor": pa.array(ancestors, pa.string())}
         distinct = "SELECT DISTINCT * FROM incoming EXCEPT SELECT * FROM above"
@@ -153,12 +153,12 @@ class ZonePlaces:
     def regions(self, axis: str, releases: Sequence[int]) -> list[frozenset[tuple[int, str]]]:
         """Return the parts of an axis that zones and areas of some releases distinguish, as the zones around each.
 
-        A node minus all finer nodes is such a part unless they make it up; all places of the hierarchy count.
+        Such a part is a node without the finer nodes inside it, unless these cover it. Places without trips count, too.
         """
         return sorted(self._parts(axis, releases), key=sorted)
 
     def _parts(self, axis: str, releases: Sequence[int]) -> dict[frozenset[tuple[int, str]], list[_NodeRemainder]]:
-        """Return the same with the nodes that make up each part, and the finer nodes inside these."""
+        """Return the `regions` of an axis with the nodes that make up each, and the finer nodes inside these."""
         numbers = ", ".join(map(str, releases))
         listed = self._connection.execute(
             f"SELECT node, release, zone FROM nodes WHERE axis = '{axis}' AND release IN ({numbers})"
@@ -188,9 +188,9 @@ class ZonePlaces:
         return parts
 
     def spots(self, axis: str, releases: Sequence[PublishedRelease], most: int) -> list[Spot]:
-        """Return the parts of an axis, split into places where some release has no zone and there are at most so many.
+        """Return the parts of an axis; a part where a release has no zone is split if it has at most ``most`` places.
 
-        Last comes whatever lies outside all zones, if there is anything.
+        The last part is what lies outside all zones, if there is anything.
         """
         numbers = [each.number for each in releases]
         found = []
@@ -257,7 +257,7 @@ class ZonePlaces:
         return labels
 
     def _fixed_level(self, axis: str, release: PublishedRelease) -> int | None:
-        """Return the level of all zones of a release, if its method has no others: it is known where none is listed."""
+        """Return the level of all zones of a release if its method uses a single one, listed or not; else None."""
         levels = {self._level_of(self.name(each["id"], each.get("level"))) for each, _ in release.zones[axis]}
         return levels.pop() if release.manifest.get("method") == "oigh" and len(levels) == 1 else None
 

@@ -31,7 +31,7 @@ Meets = Callable[[int, int, Flows], Bools]
 
 @dataclass(frozen=True, eq=False)
 class TreeLevels:
-    """Some levels of a tree, each of them a step of the search."""
+    """Levels of a tree, one for each step of the search."""
 
     numbers: tuple[int, ...]  # for each step, the level of the tree
     sizes: tuple[Ints, ...]  # for each step and node, the number of its leaves
@@ -184,7 +184,7 @@ def minimal_costs(
     """Return the distributions of the minimal costs of OD pairs, and of the masses of their smallest classes.
 
     * ``flows``: between leaves, sorted.
-    * ``at_once``: climb about so many flows at a time, which saves memory, as every rung is kept; by default all.
+    * ``at_once``: about how many flows to climb at a time, since memory holds every rung; by default all.
     """
     origins, destinations = distinct_levels(trees[0]), distinct_levels(trees[1])
 

@@ -47,7 +47,7 @@ def make_recipe(
     """Return the content of the recipe beside a folder.
 
     * ``account``: the full manifest and the leaf counts of one release, or those of several by name.
-    * ``digest``: the SHA-256 of the manifest or index in the folder, by which folder and recipe are matched.
+    * ``digest``: the SHA-256 of the manifest or index in the folder, which ties the recipe to the folder.
     * ``source``: the input, and how it was read.
     * ``command``: the options of the command that made the release, if any.
     """

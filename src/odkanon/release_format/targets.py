@@ -41,7 +41,7 @@ def check_export(output: Path, files: Sequence[str], *, force: bool) -> list[Pat
     """Return the paths that an export writes, in a folder if there are names of files.
 
     Raises `InputError` if one of them exists, if a folder is where a file should be or the reverse, or if the folder is
-    a release, of which the export would be published as a part.
+    a release, with which the export would be published.
     """
     if output.exists() and output.is_dir() == (not files):
         kind, needed = ("file", "folder") if files else ("folder", "file")

@@ -62,7 +62,7 @@ MISSING_WORDS = (
     *("none", "<none>", "null", "(null)", "<null>", "[null]", "#null!", "\\n", "undefined", "unknown"),
     *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
 )
-"""Texts, in lower case, by which programs mark missing values."""
+"""What programs write for a missing value, in lower case."""
 _SPACE = r"[\p{Z}\t\n\f\r\v\x{2800}]"
 _MARK_RANGES = ((0x2B9, 0x2C0), (0x2CA, 0x2CC), (0x2018, 0x2020), (0x2032, 0x203B), (0x275B, 0x2761), (0x301D, 0x3020))
 _MARKS = "\"'`\u00ab\u00bb\u00b4\u02c8" + "".join(chr(code) for ends in _MARK_RANGES for code in range(*ends))

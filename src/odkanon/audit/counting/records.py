@@ -204,7 +204,7 @@ def _load_trips(connection: Connection, source: TripsSource, present: set[str], 
 
 
 def _to_degrees(ends: Sequence[Any], crs: str) -> tuple[list[Any], Any]:
-    """Return latitudes and longitudes of x and y in a reference system, and which of them are on the globe."""
+    """Return the latitude and longitude of points in a reference system, and whether each is on the globe."""
     try:
         from pyproj import Transformer
     except ImportError:

@@ -101,7 +101,7 @@ def attribute_columns(releases: Iterable[PublishedRelease]) -> list[str]:
 
 
 def _segments(release: PublishedRelease) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Return the segments that a release covers, of which a trip has one, and those that were left out of it."""
+    """Return the segments that a release covers (a trip is in one of them), and those that were left out of it."""
     parameters = release.parameters
     covered = parameters.get("joined") or [parameters.get("segment", {})]
     return [each for each in covered if each], parameters.get("left_out", [])
@@ -195,7 +195,7 @@ def add_centres(connection: Connection, leaves: list[str]) -> None:
 def assign_trips(
     connection: Connection, release: PublishedRelease, records: Records, source: TripsSource, prefix: str
 ) -> None:
-    """Create ``scope<number>``, the trips of a release, and ``member<number>``, the same with the row of each.
+    """Create ``scope<number>``, the trips of a release, and ``member<number>``, these trips with their rows.
 
     The row of a trip is the one between a zone above its origin and a zone above its destination; of nested rows, the
     finest. ``co, cd, ca`` are its origin, destination and attributes, null for a suppressed trip.

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from odkanon.audit.differencing.equations import ColumnContributors, DisclosedGroup, EquationSystem, is_published
 from odkanon.core.arrays import Bools
 
-ROUNDS = 30  # the number of times that the weight of contributors is shifted before a column remains undecided
+ROUNDS = 30  # how often the weight of contributors is shifted before a column counts as undecided
 
 WHOLE = 720_720  # the weight of a contributor; all numbers up to 16 divide it, so that its parts mostly add up exactly
 

@@ -31,7 +31,7 @@ SIGMAS = 5
 
 
 OBSERVED, UNOBSERVED = 0.95, 0.5
-"""Zones list observed cells if so many of their cells have trips, and at most so many of the siblings left out."""
+"""The least share of listed cells, and the most of the siblings left out, with trips where the data chose the lists."""
 
 
 def borders(context: AttackContext) -> AttackResult:

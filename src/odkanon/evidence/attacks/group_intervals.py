@@ -1,4 +1,4 @@
-"""The intervals attack: the minimum and maximum number of trips of each group that is not published by itself."""
+"""The intervals attack: the feasibility interval of each group that is not a published row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _single_table(context: AttackContext) -> AttackResult:
     groups = max(zones[0] * zones[1] - context.trips.rows, 0) if not context.release.has_boxes else 0
     if not groups:
         every = "Rows are boxes of their own" if context.release.has_boxes else "Every pair of zones has a row"
-        nothing = does_not_apply(f"{every}: there is no pair without a row of which anything could follow.")
+        nothing = does_not_apply(f"{every}: there is no unlisted pair to bound.")
         return replace(nothing, numbers={"shown to exist": 0, "groups": 0, "most": upper})
     between = "may be empty, and nothing bounds its trips"
     if upper is not None:

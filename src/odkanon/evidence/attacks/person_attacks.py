@@ -147,7 +147,7 @@ def uniqueness(context: AttackContext) -> AttackResult:
 
 
 def unique_shares(person: Ints, place: Ints, seed: int) -> dict[int, float | None]:
-    """Return for each number of known trips the share of persons that no other person shares all of them with."""
+    """Return, for each number of known trips, the share of persons who are the only ones to have made all of them."""
     pairs = np.unique(np.stack([person, place], axis=1), axis=0)
     persons, first, count = np.unique(pairs[:, 0], return_index=True, return_counts=True)
     by_place = pairs[np.argsort(pairs[:, 1], kind="stable")]
