@@ -76,12 +76,8 @@ def find_absent_pairs(
 ) -> list[Finding]:
     """Return the unlisted pairs of zones that certainly have trips, given the rows of releases that share trips.
 
-    Parameters
-    ----------
-    atoms : sequence of frozenset of int
-        The sets of releases, by number, to which some trip belongs exactly.
-    complete : set of int
-        The releases that list all trips, in addition to those that state it.
+    * ``atoms``: the sets of releases, by number, to which some trip belongs exactly.
+    * ``complete``: the releases that list all trips, in addition to those that state it.
     """
     if len(releases) < 2 or not any(map(bounds_absence, releases)):
         return []

@@ -10,27 +10,18 @@ Severity = Literal["finding", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of an audit.
-
-    Attributes
-    ----------
-    check : str
-        The check: files, totals, rule, zones, recount, persons, difference, ...
-    releases : tuple of str
-        The releases concerned.
-    message : str
-        One line; for a difference, what an attacker would compute.
-    severity : {"finding", "note"}
-        Notes do not make an audit fail.
-    details : tuple of dict
-        All flows concerned, where the message names only the first.
-    """
+    """One result of an audit."""
 
     check: str
+    """The check: files, totals, rule, zones, recount, persons, difference, ..."""
     releases: tuple[str, ...]
+    """The releases concerned."""
     message: str
+    """One line; for a difference, what an attacker would compute."""
     severity: Severity = "finding"
+    """Notes do not make an audit fail."""
     details: tuple[dict[str, Any], ...] = ()
+    """All flows concerned, where the message names only the first."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +36,20 @@ class ReleaseComparison:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of an audit.
-
-    Attributes
-    ----------
-    releases : tuple of str
-        The releases audited.
-    trips : str or None
-        The trips with which they were compared.
-    checks : tuple of str
-        The checks that were run.
-    findings : tuple of Finding
-        Findings, followed by notes.
-    compared : tuple of ReleaseComparison
-        For each two releases, whether and how they were compared.
-    reading : str or None
-        Who read the trips, if not the audit itself: its counts then depend on the reader of the program.
-    """
+    """The outcome of an audit."""
 
     releases: tuple[str, ...]
+    """The releases audited."""
     trips: str | None
+    """The trips with which they were compared."""
     checks: tuple[str, ...]
+    """The checks that were run."""
     findings: tuple[Finding, ...] = field(default=())
+    """Findings, followed by notes."""
     compared: tuple[ReleaseComparison, ...] = field(default=())
+    """For each two releases, whether and how they were compared."""
     reading: str | None = None
+    """Who read the trips, if not the audit itself: its counts then depend on the reader of the program."""
 
     @property
     def clean(self) -> bool:

@@ -72,10 +72,7 @@ class SystemBuilder:
     def __call__(self, sides: Sides) -> EquationSystem | None:
         """Return the rows of some releases as a system; None if there are too many possibilities.
 
-        Raises
-        ------
-        InconsistentCountsError
-            If their counts contradict their relations.
+        Raises `InconsistentCountsError` if their counts contradict their relations.
         """
         releases = [release for side in sides for release in side]
         atoms = possible_atoms(releases, self._related, self._complete)
@@ -84,28 +81,19 @@ class SystemBuilder:
         rows = None if atoms is None else possible_columns(self._connection, self._places, sides, atoms, complete)
         if rows is None:
             return None
-        names = ["trips"]
-        if any("weight" in each.thresholds for each in releases) and all(
-            "weight" in each.measures for each in releases
-        ):
-            names.append("weight")
         # Half a trip of tolerance is safe, since trips are whole; sums of weights may be a hair off.
-        min_trips = max(each.min_trips for each in releases) - 0.5
-        least = [min_trips if name == "trips" else self._least_weight(releases) for name in names]
-        masses = [
-            found
-            for name in names
-            if (found := feasible_masses(rows, self._counts(name), measures_named([name])[0].rounding)) is not None
-        ]
-        if len(masses) < len(names):
-            return None
-        return EquationSystem(rows, tuple(names), np.column_stack(masses), np.array(least))
-
-    def _least_weight(self, releases: Sequence[PublishedRelease]) -> float:
-        """Return the weight below which a group certainly breaks a rule, though published weights are rounded."""
-        (weight,) = measures_named(["weight"])
-        error = 2 * weight.rounding * float(self._counts("weight").max(initial=0))
-        return strictest_threshold(releases, "weight") * (1 - 1e-9) - error
+        least = {"trips": max(each.min_trips for each in releases) - 0.5}
+        if strictest_threshold(releases, "weight") and all("weight" in each.measures for each in releases):
+            # The weight below which a group certainly breaks a rule, though published weights are rounded.
+            error = 2 * measures_named(["weight"])[0].rounding * float(self._counts("weight").max(initial=0))
+            least["weight"] = strictest_threshold(releases, "weight") * (1 - 1e-9) - error
+        masses = []
+        for name in least:
+            found = feasible_masses(rows, self._counts(name), measures_named([name])[0].rounding)
+            if found is None:
+                return None
+            masses.append(found)
+        return EquationSystem(rows, tuple(least), np.column_stack(masses), np.array([*least.values()]))
 
     def _counts(self, name: str) -> Floats:
         found = self._connection.sql(
@@ -166,19 +154,10 @@ def feasible_masses(rows: Ints, totals: Floats, rounding: float = 0) -> Floats |
     The one returned minimises the sum of absolute deviations, so that rounded weights are not infeasible. It is a
     vertex, whose masses are whole on two sides if the counts are.
 
-    Parameters
-    ----------
-    rows : array of int
-        For each column and each side, the number of its row; -1 for none.
-    totals : array of float
-        The count of each row, by its number.
-    rounding : float
-        The relative error of the counts.
+    * ``rows``: for each column and each side, the number of its row; -1 for none.
+    * ``totals``: the count of each row, by its number; ``rounding`` is their relative error.
 
-    Raises
-    ------
-    InconsistentCountsError
-        If there is no solution.
+    Raises `InconsistentCountsError` if there is no solution.
     """
     from scipy.sparse import coo_array
 

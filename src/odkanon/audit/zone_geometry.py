@@ -33,13 +33,7 @@ AREA = "\x1farea"  # the name of a study area among the zones of its release; no
 
 
 class ZonePlaces:
-    """Fills the tables ``nodes`` and ``above`` for all zones, and for leaves as they are added.
-
-    Attributes
-    ----------
-    areas : dict of int to list of str
-        The cells of each study area, by the number of the first release that has it.
-    """
+    """Fills the tables ``nodes`` and ``above`` for all zones, and for leaves as they are added."""
 
     def __init__(
         self, connection: Connection, releases: Iterable[PublishedRelease], hierarchy: Hierarchy | None
@@ -60,7 +54,7 @@ class ZonePlaces:
         known = [row[0] for row in connection.execute("SELECT DISTINCT node FROM nodes").fetchall()]
         self._known = set(known)
         self._areas: dict[int, int | None] = {}
-        self.areas: dict[int, list[str]] = {}
+        self.areas: dict[int, list[str]] = {}  # the cells of each study area, by the first release that has it
         self.add_nodes(known)
 
     def _add_zones(self, release: PublishedRelease) -> None:

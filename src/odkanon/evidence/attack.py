@@ -101,12 +101,9 @@ def verdict(result: AttackResult, *, breaks: bool) -> Verdict:
 class AttackRun:
     """An attack that was run."""
 
-    attack: Attack
-    """Its description."""
-    result: AttackResult
-    """Its outcome."""
-    seconds: float
-    """The running time."""
+    attack: Attack  # its description
+    result: AttackResult  # its outcome
+    seconds: float  # the running time
 
     @property
     def verdict(self) -> Verdict:
@@ -127,14 +124,9 @@ class AttackRun:
 
 
 class AttackTimer:
-    """The time limit of an attack, and its progress so far.
+    """The time limit of an attack, from the creation of the timer, and its progress so far.
 
-    Parameters
-    ----------
-    seconds : float
-        The limit, from the creation of the timer.
-    notify : callable, optional
-        Called with the progress as a text, at most five times a second.
+    * ``notify``: called with the progress as a text, at most five times a second.
     """
 
     def __init__(self, seconds: float = UNLIMITED, notify: Callable[[str], None] | None = None) -> None:

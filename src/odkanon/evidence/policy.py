@@ -91,46 +91,31 @@ class PolicyLine:
 
 @dataclass(frozen=True)
 class Policy:
-    """The requirements of an office on a release.
-
-    Attributes
-    ----------
-    rule : mapping of str to float
-        The minimum that a release must promise for every flow, by measure or constraint; ``max_share`` is a maximum.
-    methods : tuple of str
-        Methods that may be used; any if empty.
-    most_suppressed : float or None
-        Maximum share of trips suppressed, in [0, 1].
-    finest_resolution : int or None
-        The finest H3 resolution of a zone.
-    smallest_area_km2 : float or None
-        The minimum area of a zone.
-    clean : tuple of str
-        Attacks that must be clean.
-    limits : mapping of str to mapping of str to float
-        Upper limits, by attack and number.
-    compare : tuple of Path
-        Releases to compare with.
-    accepted : tuple of str
-        Attacks whose outcome needs no decision, unless they break a promise.
-    asked_by, reason : str
-        Who asked for the rule, and why.
-    noise : mapping
-        For releases with noise: the most ``epsilon`` and ``delta``, and the ``unit`` to protect.
-    """
+    """The requirements of an office on a release."""
 
     rule: Mapping[str, float] = field(default_factory=dict)
+    """The minimum that a release must promise for every flow, by measure or constraint; ``max_share`` is a maximum."""
     methods: tuple[str, ...] = ()
+    """Methods that may be used; any if empty."""
     most_suppressed: float | None = None
+    """Maximum share of trips suppressed, in [0, 1]."""
     finest_resolution: int | None = None
+    """The finest H3 resolution of a zone."""
     smallest_area_km2: float | None = None
+    """The minimum area of a zone."""
     clean: tuple[str, ...] = ()
+    """Attacks that must be clean."""
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Upper limits, by attack and number."""
     compare: tuple[Path, ...] = ()
+    """Releases to compare with."""
     accepted: tuple[str, ...] = ()
+    """Attacks whose outcome needs no decision, unless they break a promise."""
     asked_by: str = ""
     reason: str = ""
+    """Who asked for the rule, and why."""
     noise: Mapping[str, Any] = field(default_factory=dict)
+    """For releases with noise: the most ``epsilon`` and ``delta``, and the ``unit`` to protect."""
 
     @property
     def needs_evidence(self) -> bool:

@@ -36,15 +36,10 @@ _PACKAGES = ("numpy", "duckdb", "h3", "pyarrow", "scipy")
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The evidence for and against a release.
-
-    Attributes
-    ----------
-    content : dict
-        The content of ``evidence.json``.
-    """
+    """The evidence for and against a release."""
 
     content: dict[str, Any]
+    """The content of ``evidence.json``."""
 
     @property
     def clean(self) -> bool:

@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _HttpError(HTTPStatus.FORBIDDEN, "the token is missing or wrong")
         if path not in ENDPOINTS:
             raise _HttpError(HTTPStatus.NOT_FOUND, "not found")
-        answer = ENDPOINTS[path](self.server.session, self._body())
+        answer = _answer(self.server.session, path, self._body())
         return "application/json", json.dumps(answer, allow_nan=False, separators=(",", ":")).encode()
 
     def _path(self) -> str:
@@ -208,34 +208,20 @@ def _sender(received: dict[str, Any]) -> tuple[str, int]:
     return page, number
 
 
-def _model(session: Session, received: dict[str, Any]) -> dict[str, Any]:
-    return session.model(session.controls.check(received), *_sender(received), base=received.get("base") is True)
+ENDPOINTS = ("anonymize", "more", "curve", "save", "stop")
 
 
-def _details(session: Session, received: dict[str, Any]) -> dict[str, Any]:
-    return session.details(session.controls.check(received), *_sender(received))
-
-
-def _curve(session: Session, received: dict[str, Any]) -> dict[str, Any]:
-    return session.curve(session.controls.check(received), *_sender(received))
-
-
-def _save(session: Session, received: dict[str, Any]) -> dict[str, Any]:
-    return session.save(session.controls.check(received), received.get("name"))
-
-
-def _stop(session: Session, received: dict[str, Any]) -> dict[str, Any]:
-    session.stop(_sender(received)[0])
-    return {"stopped": True}
-
-
-ENDPOINTS: dict[str, Callable[[Session, dict[str, Any]], dict[str, Any]]] = {
-    "anonymize": _model,
-    "more": _details,
-    "curve": _curve,
-    "save": _save,
-    "stop": _stop,
-}
+def _answer(session: Session, endpoint: str, received: dict[str, Any]) -> dict[str, Any]:
+    """Return what one of the `ENDPOINTS` answers."""
+    if endpoint == "stop":
+        session.stop(_sender(received)[0])
+        return {"stopped": True}
+    request = session.controls.check(received)
+    if endpoint == "save":
+        return session.save(request, received.get("name"))
+    if endpoint == "anonymize":
+        return session.model(request, *_sender(received), base=received.get("base") is True)
+    return (session.details if endpoint == "more" else session.curve)(request, *_sender(received))
 
 
 _REDIRECT = """<!doctype html>

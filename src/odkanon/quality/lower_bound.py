@@ -38,23 +38,6 @@ _PROBES = 9  # multipliers tried for the homogeneous bound; each gives a valid b
 class LowerBound:
     """Lower bounds for releases on the hierarchies; None if nothing can be published.
 
-    Attributes
-    ----------
-    g : float or None
-        No method on the hierarchies, homogeneous or not, has a smaller G.
-    g_homogeneous : float or None
-        No pair of cuts has a smaller G. At least ``g``; sharper only if budget and measure both count trips. None
-        unless requested.
-    c_avg : float or None
-        No method on the hierarchies that publishes whole classes has a smaller C_AVG. (One that suppresses single pairs
-        of a class before generalisation may come closer to the threshold.)
-    e : float or None
-        No method on the hierarchies that publishes whole classes has a smaller E. None unless requested.
-    unreachable : int
-        Trips of pairs that no class can publish; every method loses them.
-    budget, budget_of, measure
-        The settings of the bounds.
-
     Notes
     -----
     Zones that are not nodes of the hierarchies (free zones, Mondrian's boxes) are out of scope, and may have a smaller
@@ -62,13 +45,21 @@ class LowerBound:
     """
 
     g: float | None
+    """No method on the hierarchies, homogeneous or not, has a smaller G."""
     g_homogeneous: float | None
+    """No pair of cuts has a smaller G. At least ``g``; sharper only if budget and measure both count trips. None unless
+    requested."""
     c_avg: float | None
+    """No method on the hierarchies that publishes whole classes has a smaller C_AVG. (One that suppresses single pairs
+    of a class before generalisation may come closer to the threshold.)"""
     e: float | None
+    """No method on the hierarchies that publishes whole classes has a smaller E. None unless requested."""
     unreachable: int
+    """Trips of pairs that no class can publish; every method loses them."""
     budget: float
     budget_of: BudgetOf
     measure: UtilityMeasure
+    """The settings of the bounds."""
 
 
 def lower_bound(

@@ -17,24 +17,16 @@ from odkanon.model.release import Release
 
 @dataclass(frozen=True)
 class Privacy:
-    """The smallest classes of a release in one measure.
-
-    Attributes
-    ----------
-    min : float or None
-        Mass of the smallest class; None if nothing is published.
-    threshold : float
-        The rule's threshold on the measure; if it has none, k (for weight, k times the mean weight of a trip).
-    below : int
-        Number of classes below the threshold.
-    share : float
-        Share of classes below the threshold.
-    """
+    """The smallest classes of a release in one measure."""
 
     min: float | None
+    """Mass of the smallest class; None if nothing is published."""
     threshold: float
+    """The rule's threshold on the measure; if it has none, k (for weight, k times the mean weight of a trip)."""
     below: int
+    """Number of classes below the threshold."""
     share: float
+    """Share of classes below the threshold."""
 
 
 def privacy(release: Release) -> dict[str, Privacy]:

@@ -27,26 +27,18 @@ UtilityMeasure = Literal["trips", "weight"]
 
 @dataclass(frozen=True)
 class Utility:
-    """The four utility metrics of a release in one measure; lower is better for all.
-
-    Attributes
-    ----------
-    c_dm : float
-        Discernibility: ``sum |Eq|^2 + |D| * suppressed``.
-    c_avg : float or None
-        Mean class size over k; 1 is the best possible. None if nothing is published.
-    g : float or None
-        Mean generalisation error: ``sum (|o| + |d|) |Eq| / |D+|``; 2 if every zone is a leaf. None without a hierarchy
-        (Mondrian), or if nothing is published.
-    e : float or None
-        Reconstruction loss, in [0, 2]: 0 if nothing changed, 1 if nothing is published. None without a hierarchy, and
-        for a cube, whose rows also differ by attributes.
-    """
+    """The four utility metrics of a release in one measure; lower is better for all."""
 
     c_dm: float
+    """Discernibility: ``sum |Eq|^2 + |D| * suppressed``."""
     c_avg: float | None
+    """Mean class size over k; 1 is the best possible. None if nothing is published."""
     g: float | None
+    """Mean generalisation error: ``sum (|o| + |d|) |Eq| / |D+|``; 2 if every zone is a leaf. None without a hierarchy
+    (Mondrian), or if nothing is published."""
     e: float | None
+    """Reconstruction loss, in [0, 2]: 0 if nothing changed, 1 if nothing is published. None without a hierarchy, and
+    for a cube, whose rows also differ by attributes."""
 
 
 def utility(od: ODMatrix | Summary, release: Release, *, measure: UtilityMeasure = "trips") -> Utility:
@@ -132,21 +124,14 @@ def _reconstruction_loss(
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage of some attributes, as shares of the trips of the input.
-
-    Attributes
-    ----------
-    axes : tuple of str
-        The names of the attributes.
-    full : float
-        Share of trips in rows with the value of every attribute.
-    part : float
-        Share of trips in rows with the value of every attribute or a group of values that contains it.
-    """
+    """Coverage of some attributes, as shares of the trips of the input."""
 
     axes: tuple[str, ...]
+    """The names of the attributes."""
     full: float
+    """Share of trips in rows with the value of every attribute."""
     part: float
+    """Share of trips in rows with the value of every attribute or a group of values that contains it."""
 
 
 def attribute_coverage(release: Release) -> list[Coverage]:
@@ -187,27 +172,18 @@ MetricFunction = Callable[[ODMatrix | Summary, Release, UtilityMeasure], float |
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of releases.
-
-    Attributes
-    ----------
-    name : str
-        Its column in tables of numbers: lower case letters, digits and underscores.
-    title : str
-        Its heading in tables for readers.
-    function : callable
-        ``(input, release, measure) -> float | None``, where None stands for a release that it cannot evaluate.
-    needs_pairs : bool
-        Whether ``input`` must be the matrix with its OD pairs in memory; by default it is the summary of the input.
-    measures : tuple of str
-        The measures that it is defined for.
-    """
+    """A metric of releases."""
 
     name: str
+    """Its column in tables of numbers: lower case letters, digits and underscores."""
     title: str
+    """Its heading in tables for readers."""
     function: MetricFunction
+    """``(input, release, measure) -> float | None``, where None stands for a release that it cannot evaluate."""
     needs_pairs: bool = False
+    """Whether ``input`` must be the matrix with its OD pairs in memory; by default it is the summary of the input."""
     measures: tuple[str, ...] = ADDITIVE
+    """The measures that it is defined for."""
 
     def evaluate(self, release: Release, measure: UtilityMeasure) -> float | None:
         """Return the metric of a release; None if it is not defined for the measure, or nothing is published."""

@@ -52,26 +52,17 @@ class ZoneIndex:
 
 @dataclass(frozen=True, eq=False)
 class SavedRelease:
-    """The content of a release folder.
-
-    Attributes
-    ----------
-    name : str
-        Name of the folder; never its path, so that pages do not disclose where it was made.
-    manifest : dict
-        Content of ``release.json``.
-    features : list of dict
-        The zones of both axes as GeoJSON features.
-    table : pyarrow.Table
-        ``origin, destination``, the attributes of a cube, ``trips`` and the other published measures; of a table by
-        one place, that place and its unit instead. Nested rows also have ``at_cap``: whether there are *at least* so
-        many.
-    """
+    """The content of a release folder."""
 
     name: str
+    """Name of the folder; never its path, so that pages do not disclose where it was made."""
     manifest: dict[str, Any]
+    """Content of ``release.json``."""
     features: list[dict[str, Any]]
+    """The zones of both axes as GeoJSON features."""
     table: pa.Table
+    """``origin, destination``, the attributes of a cube, ``trips`` and the other published measures; of a table by one
+    place, that place and its unit instead. Nested rows also have ``at_cap``: whether there are *at least* so many."""
 
     def __repr__(self) -> str:
         published = self.manifest["published"]

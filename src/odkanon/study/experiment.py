@@ -102,10 +102,8 @@ class Outcome:
     destinations: int
     classes: int
     """The number of zones and classes published."""
-    suppressed: float | None
-    """The share of trips suppressed; None for noise, which estimates all."""
-    seconds: float
-    """The running time of the method."""
+    suppressed: float | None  # the share of trips suppressed; None for noise, which estimates all
+    seconds: float  # the running time of the method
     utility: dict[str, dict[str, float | None]]
     privacy: dict[str, dict[str, float | None]]
     """By measure, as in ``release.json``."""
@@ -144,34 +142,24 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A grid of runs over one input.
-
-    Attributes
-    ----------
-    trips : Trips or ODMatrix
-        The input, with the attributes to segment by; a matrix cannot be segmented.
-    k, budget : int, float
-        The threshold and the share that may be suppressed, the same in every run; as is the mean weight of a trip.
-    dimensions : tuple of str
-        Attributes to segment by, in addition to the whole.
-    rows : tuple of str
-        Names of methods, or of variants such as ``oigh-no-budget``.
-    targets : tuple of str, optional
-        Protection targets; by default both of the paper, or participants only without weights.
-    noise : NoisePromise, optional
-        What noise promises, if it is among the rows.
-    """
+    """A grid of runs over one input."""
 
     trips: Trips | ODMatrix
+    """The input, with the attributes to segment by; a matrix cannot be segmented."""
     k: int = 10
     budget: float = 0.10
+    """The threshold and the share that may be suppressed, the same in every run; as is the mean weight of a trip."""
     dimensions: tuple[str, ...] = ()
+    """Attributes to segment by, in addition to the whole."""
     rows: tuple[str, ...] = PAPER_ROWS
+    """Names of methods, or of variants such as ``oigh-no-budget``."""
     resolution: int = 10
     within: Area | None = None
     age_bands: Sequence[int] = AGE_BANDS
     targets: tuple[str, ...] | None = None
+    """Protection targets; by default both of the paper, or participants only without weights."""
     noise: NoisePromise | None = None
+    """What noise promises, if it is among the rows."""
 
     def parts(self) -> Iterator[tuple[str, str, Trips]]:
         """Yield the trips of the whole and of each segment; those without the attribute are in no segment."""

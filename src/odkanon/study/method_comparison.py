@@ -47,18 +47,12 @@ USES: tuple[tuple[str, float, Callable[[Outcome], bool]], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
-    """Methods side by side.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        The input and the grid of runs.
-    outcomes : tuple of Outcome
-        The outcome of each run.
-    """
+    """Methods side by side."""
 
     experiment: Experiment
+    """The input and the grid of runs."""
     outcomes: tuple[Outcome, ...]
+    """The outcome of each run."""
 
     @property
     def tables(self) -> list[PaperTable]:

@@ -42,16 +42,14 @@ class TradeoffRow:
     cpc_4km: float | None
     cpc_8km: float | None
     """The CPC of flows between squares of that side, from 0 to 1."""
-    suppressed: float
-    """Share of trips suppressed."""
+    suppressed: float  # share of trips suppressed
     origins: int
     destinations: int
     classes: int
     """The number of zones and classes."""
     limit: float | None
     """The lower bound of G for any method over the hierarchies; methods with other zones (freezones) may go below."""
-    seconds: float
-    """The running time."""
+    seconds: float  # the running time
 
 
 def tradeoff(
