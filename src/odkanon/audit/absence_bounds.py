@@ -159,13 +159,11 @@ def _group_grid(
     grid = np.full(len(row), -1, dtype=np.int64)
     grid[absent] = len(groups) + of_absent
     for key in distinct.tolist():
-        ends = [
-            own[number[at][1][key // len(number[1][0]) if at == 0 else key % len(number[1][0])]]
-            for at, own in enumerate(labels)
-        ]
-        classes, certain = ends[0].classes * ends[1].classes, ends[0].certain and ends[1].certain
-        zones = None if ends[0].zone is None or ends[1].zone is None else (ends[0].zone, ends[1].zone)
-        groups.append(_Group(release.number, zones, classes * (least - 1), certain))
+        start, end = divmod(key, len(number[1][0]))
+        origin, destination = labels[0][number[0][1][start]], labels[1][number[1][1][end]]
+        zones = None if origin.zone is None or destination.zone is None else (origin.zone, destination.zone)
+        most = origin.classes * destination.classes * (least - 1)
+        groups.append(_Group(release.number, zones, most, origin.certain and destination.certain))
     return grid
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection as Connection
@@ -172,14 +173,6 @@ def _agree(part: str, public: object, private: object) -> bool:
     return public == private or (public == float(f"{public:.3g}") and 0 <= private - public < 0.01 * private)
 
 
-def _header(path: Path) -> list[str] | None:
-    """Return the names in the first line of a CSV file; None if it cannot be read."""
-    try:
-        return next(csv.reader(path.read_text(encoding="utf-8", errors="replace").splitlines()), None)
-    except csv.Error:
-        return None
-
-
 def _without_guard(columns: Iterable[str]) -> str:
     """Return, in SQL, columns of a CSV file as they were before they were guarded.
 
@@ -197,8 +190,10 @@ def _compare_csv(connection: Connection, release: PublishedRelease) -> Iterator[
     subject = release.subject
     names = [*subject.places, *release.axes, *map(subject.column, release.measures)]
     names += [name for name in _columns(connection, release) if name == AT_CAP]
-    path = release.folder / "classes.csv"
-    if _header(path) != names:
+    path, header = release.folder / "classes.csv", None
+    with suppress(csv.Error):
+        header = next(csv.reader(path.read_text(encoding="utf-8", errors="replace").splitlines()), None)
+    if header != names:
         yield finding_on("files", release, f"classes.csv does not begin with the columns {', '.join(names)}")
         return
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)

@@ -95,9 +95,9 @@ class CostLadder:
         lost: Floats = np.empty(0)
         for up, rung in enumerate(self.rungs):
             nodes = len(self.origins.sizes[up])
-            dropped: Floats = np.bincount(rung.origin, rung.mass * (rung.cost > multiplier), nodes).astype(np.float64)
-            cost: Floats = np.bincount(rung.origin, rung.mass * np.minimum(rung.cost, multiplier), nodes).astype(
-                np.float64
+            dropped, cost = (
+                np.bincount(rung.origin, rung.mass * factor, nodes).astype(np.float64)
+                for factor in (rung.cost > multiplier, np.minimum(rung.cost, multiplier))
             )
             if up:
                 first = np.flatnonzero(np.diff(self.origins.parents[up], prepend=-1))
@@ -193,8 +193,8 @@ def minimal_costs(
 
     flows = flows.only(rule.required_measures)
     if at_once is None or len(flows) <= at_once or len(origins) == 1:
-        found = climb(flows, origins, destinations, meets).descend()
-        return count_costs(found[0], flows.trips), count_costs(found[1], flows.trips)
+        cost, smallest = climb(flows, origins, destinations, meets).descend()
+        return count_costs(cost, flows.trips), count_costs(smallest, flows.trips)
     lower, upper, ends = _split_flows(flows, trees[0], origins, at_once)
     merged, _ = flows.merge(trees[0].codes[upper.numbers[0]][flows.origin], flows.destination)
     known = climb(merged, upper, destinations, meets).descend()
@@ -202,12 +202,11 @@ def minimal_costs(
     for first, last in pairwise(ends):
         part = flows.between(first, last)
         climbed = climb(part, lower, destinations, meets)
-        summit = climbed.summit
-        at = np.searchsorted(keys, _ends(upper.parents[0][summit.origin], summit.destination))
-        found = climbed.descend(known[0][at], known[1][at])
+        at = np.searchsorted(keys, _ends(upper.parents[0][climbed.summit.origin], climbed.summit.destination))
+        found = climbed.descend(*(above[at] for above in known))
         parts.append([count_costs(each, part.trips) for each in found])
-    cost, smallest = (CostDistribution.joined(each) for each in zip(*parts, strict=True))
-    return cost, smallest
+    costs, masses = (CostDistribution.joined(each) for each in zip(*parts, strict=True))
+    return costs, masses
 
 
 def _split_flows(

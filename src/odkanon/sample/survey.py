@@ -252,7 +252,9 @@ def make_survey(seed: int = 2025) -> pa.Table:
     purpose, mode = _draw_purposes(attributes, people, stops), _draw_modes(attributes, start, end)
     owner = stops.person
     # Ids such as 10_2978, whose alphabetical order is their numerical order.
-    ids = pa.array([f"{10 + number // 415}_{1000 + 2 * number}" for number in range(_PERSONS)])
+    number = np.arange(_PERSONS)
+    wave, ticket = (10 + number // 415).astype(str), (1000 + 2 * number).astype(str)
+    ids = pa.array(np.char.add(np.char.add(wave, "_"), ticket))
     return pa.table(
         {
             "person": ids.take(pa.array(owner)),

@@ -161,12 +161,12 @@ def age_condition(label: str, column: str) -> str:
 
 def parse_age_band(label: str) -> tuple[int, float] | None:
     """Return the first and the last year of an age band or of a single age; None for other texts."""
-    match = re.fullmatch(r"(?:under (\d+))|(?:(\d+)-(\d+))|(?:(\d+)\+)|(\d+)", label)
+    match = re.fullmatch(r"under (\d+)|(\d+)(?:-(\d+)|(\+))?", label)
     if not match:
         return None
     if match[1]:
         return 0, int(match[1]) - 1
-    return (int(match[4]), inf) if match[4] else (int(match[2] or match[5]), int(match[3] or match[5]))
+    return int(match[2]), inf if match[4] else int(match[3] or match[2])
 
 
 def hour_condition(label: str, taken: Sequence[int]) -> str:

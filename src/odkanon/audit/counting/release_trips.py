@@ -122,15 +122,13 @@ def scope_sql(release: PublishedRelease, records: Records, where: Sequence[str])
 def _condition(name: str, label: str, release: PublishedRelease, records: Records) -> str:
     if name == "age":
         return age_condition(label, raw_column(records, name).sql)
-    if name == "hour":
-        return hour_condition(label, _slot_hours(release) if label == "other" else ())
-    return f"{text_condition(raw_column(records, name).sql)} = {quote_text(label)}"
-
-
-def _slot_hours(release: PublishedRelease) -> list[int]:
-    """Return the hours in the time slots of a release."""
-    slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
-    return [hour for slot in slots.partition(":")[2].split(",") for hour in parse_hour_slot(slot)]
+    if name != "hour":
+        return f"{text_condition(raw_column(records, name).sql)} = {quote_text(label)}"
+    taken: list[int] = []
+    if label == "other":
+        slots = next(part for part in release.parameters["dimension"].split("*") if part.strip().startswith("hour:"))
+        taken = [hour for slot in slots.partition(":")[2].split(",") for hour in parse_hour_slot(slot)]
+    return hour_condition(label, taken)
 
 
 def add_trip_attributes(connection: Connection, release: PublishedRelease, records: Records) -> None:

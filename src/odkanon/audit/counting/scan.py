@@ -175,17 +175,13 @@ def _unpack(path: Path, folder: Path, number: int, source: TripsSource) -> Path:
     target = folder / f"{number}.csv"
     try:
         with zipfile.ZipFile(path) as archive:
-            inside = [
-                each
-                for each in archive.infolist()
-                if not each.is_dir()
-                and not any(part.startswith((".", "__MACOSX")) for part in each.filename.split("/"))
-            ]
             if is_workbook(archive):
                 workbook_to_csv(
                     archive, target, lambda sheets: choose_sheet(sheets, source.sheet, source.text.named, str(path))
                 )
                 return target
+            hidden = re.compile(r"(^|/)(\.|__MACOSX)")
+            inside = [each for each in archive.infolist() if not each.is_dir() and not hidden.search(each.filename)]
             if len(inside) != 1:
                 raise _UnknownFormatError("an archive of several files")
             target.write_bytes(archive.read(inside[0]))
@@ -233,9 +229,8 @@ def _as_text(path: Path, source: TripsSource, target: Path) -> _Text:
         with opened() as file:
             utf8, uniform = _inspect_text(file)
         if not (utf8 and uniform) or (source.encoding or "utf-8").lower().replace("_", "-") not in ("utf-8", "utf8"):
-            encoding = source.encoding or (
-                "utf-8" if utf8 else "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-            )
+            guessed = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ""
+            encoding = source.encoding or ("utf-8" if utf8 else guessed)
             if not encoding:
                 raise _UnknownFormatError("a text whose encoding has to be guessed")
             with opened() as file:
@@ -292,15 +287,12 @@ def _detect_formats(connection: Connection, scan: Scan, source: TripsSource) -> 
     texts = [quote_name(name) for name in degrees if types[name] == "VARCHAR"]
     comma = source.decimal == ","
     if texts and source.decimal is None:
-        points = " OR ".join(f"{name} LIKE '%.%'" for name in texts)
-        commas = " OR ".join(f"{name} LIKE '%,%'" for name in texts)
-        other = " OR ".join(
-            rf"{name} LIKE '%,%' AND NOT regexp_full_match(trim({name}), '[-+]?\d{{1,3}},\d+')" for name in texts
-        )
-        some, none, odd = connection.execute(
-            f"SELECT bool_or({commas}), bool_or({points}), bool_or({other}) FROM {scan.sql}"
+        odd = r"{0} LIKE '%,%' AND NOT regexp_full_match(trim({0}), '[-+]?\d{{1,3}},\d+')"
+        tests = (" OR ".join(test.format(name) for name in texts) for test in ("{} LIKE '%,%'", "{} LIKE '%.%'", odd))
+        commas, points, others = connection.execute(
+            f"SELECT {', '.join(f'bool_or({test})' for test in tests)} FROM {scan.sql}"
         ).fetchall()[0]
-        comma = bool(some) and not none and not odd
+        comma = bool(commas) and not points and not others
     forms: dict[str, str] = {}
     for column in (scan.found[name] for name in _TIMES if name in scan.found):
         form = _time_format(connection, scan, column, types[column], source.time_format)

@@ -79,11 +79,10 @@ class DisclosedGroup:
     minus: tuple[int, ...]  # the rows to subtract
 
 
-def comparable_components(rows: Ints) -> Iterator[Ints]:
-    """Yield the columns of each connected component with several columns and rows on several sides."""
-    for part in split_components(rows):
-        if len(part) > 1 and np.count_nonzero((rows[part] >= 0).any(axis=0)) > 1:
-            yield part
+def comparable_components(rows: Ints) -> list[Ints]:
+    """Return the columns of each connected component with several columns and rows on several sides."""
+    parts = split_components(rows)
+    return [part for part in parts if len(part) > 1 and np.count_nonzero((rows[part] >= 0).any(axis=0)) > 1]
 
 
 def split_components(rows: Ints) -> Iterator[Ints]:
