@@ -172,6 +172,11 @@ class OpenReleases:
     exact: frozenset[int]  # the numbers of the releases that were made from these trips
     findings: tuple[Finding, ...]  # the findings on each release alone
 
+    def count_atoms(self, releases: Sequence[PublishedRelease]) -> list[tuple[frozenset[int], int]]:
+        """Return the sets of releases (and areas) to which some trip belongs exactly, with their numbers of trips."""
+        exact = [each for each in releases if each.number in self.exact]
+        return count_atoms(self.connection, exact, self.places.areas)
+
 
 def open_releases(
     folders: Sequence[Path | str],
@@ -265,7 +270,7 @@ def compare_releases(
 ) -> tuple[list[ReleaseComparison], list[Finding]]:
     """Compare each two of some releases as well as possible: by trips, by published counts, or not at all."""
     connection, places, exact = opened.connection, opened.places, opened.exact
-    atoms = count_atoms(connection, [each for each in releases if each.number in exact], places.areas)
+    atoms = opened.count_atoms(releases)
     related = find_relations(releases, atoms, exact, cumulative=cumulative, disjoint=disjoint, spans=spans)
     methods = [_comparison_method(each, exact, places) for each in related]
     comparisons = [

@@ -1,8 +1,8 @@
 """Subtractions of published counts that isolate a small group, where the trips are not given.
 
-Where all combinations of rows can be enumerated, they are (`odkanon.audit.published_counts`). Otherwise, and for
-releases of which only growth is known, a whole and disjoint parts of it are subtracted in three ways (the same trips
-on other zones count as a part):
+`odkanon.audit.published_counts` tries all combinations of rows where they can be enumerated. Otherwise, and where
+releases are only known to grow, disjoint parts are compared with their whole by three subtractions; a release of the
+same trips on other zones counts as a part:
 
 * a flow of the whole minus all flows of the parts inside it: trips in no flow of the parts;
 * one block published by every one of a complete set of parts, minus all flows of the whole inside it: trips that the

@@ -41,7 +41,7 @@ def releases_in(folder: Path) -> list[Path]:
 
 
 def group_by_trips(folders: Iterable[Path], places: Sequence[Path] = ()) -> list[SharedTrips]:
-    """Group releases by the trips that they were made from, which are searched for by their digest.
+    """Group releases by the trips that they were made from, which are identified by their digest.
 
     A file is expected where the recipe has it; if it was moved, in ``places``, or beside the release.
     """

@@ -36,7 +36,7 @@ class ExploreRequest:
     suppress: str
     """As in `odkanon.anonymize`."""
     resolution: int | None  # the H3 resolution of the leaves; None if zones are not H3 cells
-    segment: str  # the travellers
+    segment: str  # the segment of travellers
     split: bool = False  # show participants and population side by side instead of ``targets``
     versus: str | None = None  # another method, to be shown beside `method`; not with `split`
     by: tuple[str, ...] = ()  # attributes to publish by; with the method of cubes, of everyone
@@ -63,7 +63,7 @@ class ExploreRequest:
         return tuple(replace(self, targets=(measure,), split=False) for measure in ("trips", "weight"))
 
     def name_of(self, part: ExploreRequest, single: str) -> str:
-        """Return what one of the `parts` is called on the page; `single` if it is the only one."""
+        """Return the name of one of the `parts` on the page; ``single`` if it is the only one."""
         if self.versus is not None:
             return words_for(part.method)["title"]
         return NAMES[part.targets[0]] if self.split else single

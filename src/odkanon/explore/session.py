@@ -110,7 +110,12 @@ class Session:
 
     def _as_saved(self, request: ExploreRequest, releases: Sequence[Release]) -> list[SavedRelease]:
         return [
-            _as_saved(release, request.name_of(part, self.data.name))
+            SavedRelease(
+                request.name_of(part, self.data.name),
+                full_manifest(release, with_limit=False),
+                with_leaf_counts(zones_geojson(release)["features"], leaf_counts(release)),
+                classes_table(release),
+            )
             for part, release in zip(request.parts, releases, strict=True)
         ]
 
@@ -189,8 +194,3 @@ class Session:
             g = None if release.refusal else utility(od, release, measure="trips").g
             self._curves[request] = {"k": request.k, "g": g, "protects": request.targets[0]}
         return self._curves[request]
-
-
-def _as_saved(release: Release, name: str) -> SavedRelease:
-    zones = with_leaf_counts(zones_geojson(release)["features"], leaf_counts(release))
-    return SavedRelease(name, full_manifest(release, with_limit=False), zones, classes_table(release))

@@ -77,9 +77,10 @@ class FlowTable:
         if measure not in self.table.column_names:
             raise ColumnNotFoundError.from_missing("the table of flows", measure, self.table.column_names)
         values = np.asarray(self.table.column(measure).to_numpy(), dtype=np.float64)
-        (origins, row), (destinations, column) = (_numbered(self.table, axis) for axis in ("origin", "destination"))
-        shape = (len(origins), len(destinations))
-        return FlowMatrix(sparse.csr_matrix((values, (row, column)), shape=shape), origins, destinations)
+        ends = (np.array(self.table.column(axis).to_pylist(), dtype=np.str_) for axis in ("origin", "destination"))
+        (origins, row), (destinations, column) = (np.unique(end, return_inverse=True) for end in ends)
+        matrix = sparse.csr_matrix((values, (row, column)), shape=(len(origins), len(destinations)))
+        return FlowMatrix(matrix, origins.tolist(), destinations.tolist())
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -147,13 +148,6 @@ def to_shapes(geometries: Sequence[dict[str, Any] | None]) -> npt.NDArray[Any]:
     import shapely
 
     return np.asarray(shapely.from_geojson(texts))
-
-
-def _numbered(table: pa.Table, axis: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the sorted ids of the zones of an axis, and the position of each flow's zone among them."""
-    ids = np.array(table.column(axis).to_pylist(), dtype=np.str_)
-    distinct, position = np.unique(ids, return_inverse=True)
-    return distinct.tolist(), position.reshape(-1)
 
 
 def _text(value: object) -> str:

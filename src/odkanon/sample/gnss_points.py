@@ -59,13 +59,15 @@ def individuals(survey: pa.Table) -> pa.Table:
 
 def points_of_trips(survey: pa.Table) -> pa.Table:
     """Return the points of all trips, in the order of the survey."""
-    start, end = (survey.column(name).to_numpy().astype("datetime64[s]").astype(np.int64) for name in _TIMES)
+    start, end = (
+        survey.column(name).to_numpy().astype("datetime64[s]").astype(np.int64) for name in ("start_time", "end_time")
+    )
     steps = np.maximum(np.ceil((end - start) / _STEP), 1).astype(np.int64)
     trip = np.repeat(np.arange(len(steps)), steps + 1)
     step = np.arange(len(trip)) - np.repeat(np.cumsum(steps + 1) - steps - 1, steps + 1)
     share = step / steps[trip]
     second = start[trip] + np.rint(share * (end - start)[trip]).astype(np.int64)
-    column = {name: survey.column(name).to_numpy() for name in _PLACES}
+    column = {name: survey.column(name).to_numpy() for name in ("start_lat", "start_lon", "end_lat", "end_lon")}
     lat, lon = (
         np.where(share < 1, np.round(first[trip] + share * (last - first)[trip], 6), last[trip])
         for first, last in ((column[f"start_{axis}"], column[f"end_{axis}"]) for axis in ("lat", "lon"))
@@ -83,10 +85,6 @@ def points_of_trips(survey: pa.Table) -> pa.Table:
             "SPEED": speed[trip],
         }
     )
-
-
-_TIMES = ("start_time", "end_time")
-_PLACES = ("start_lat", "start_lon", "end_lat", "end_lon")
 
 
 def _text(seconds: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pa.Array:

@@ -11,9 +11,9 @@ import numpy as np
 
 from odkanon.audit.differencing.equations import EquationSystem, comparable_components, incidence_matrix
 from odkanon.audit.pairwise_checks import overlapping_systems
-from odkanon.audit.relations import Relation, count_atoms, find_relations
+from odkanon.audit.relations import find_relations
 from odkanon.audit.release_reader import AXES, BETWEEN, rows
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Ints
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, does_not_apply, not_run
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
@@ -52,13 +52,14 @@ def intervals(context: AttackContext) -> AttackResult:
     if context.release.nested:
         return _nested_intervals(context)
     opened = context.opened
-    exact = [each for each in opened.releases if each.number in opened.exact]
-    atoms = count_atoms(opened.connection, exact, opened.places.areas)
+    atoms = opened.count_atoms(opened.releases)
     related = find_relations(opened.releases, atoms, opened.exact, cumulative=False, disjoint=False)
     usable = [
         each for each in related if each.kind not in ("disjoint", "unknown") and not each.one.nested | each.other.nested
     ]
-    return _linked_intervals(context, usable) if usable else _single_table(context)
+    if not usable:
+        return _single_table(context)
+    return _linked_intervals(context, [*overlapping_systems(opened.connection, opened.places, atoms, usable)])
 
 
 def _single_table(context: AttackContext) -> AttackResult:
@@ -97,13 +98,10 @@ def _most_unlisted(context: AttackContext) -> int | None:
     return min(upper, default=None)
 
 
-def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> AttackResult:
-    opened = context.opened
-    exact = [each for each in opened.releases if each.number in opened.exact]
-    atoms = count_atoms(opened.connection, exact, opened.places.areas)
+def _linked_intervals(context: AttackContext, systems: Sequence[EquationSystem]) -> AttackResult:
     parts = [
         (system.take(which), columns)
-        for system in overlapping_systems(opened.connection, opened.places, atoms, related)
+        for system in systems
         for which in comparable_components(system.rows)
         for columns in [small_columns(system.take(which))]
         if len(columns)
@@ -127,7 +125,7 @@ def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> At
         numbers={
             "shown to exist": len(disclosed),
             "narrow": len(narrow),
-            "not finished": 1 - len(found) / total if total else 0.0,
+            "not finished": 1 - len(found) / total,
         },
         examples=tuple(f"{each.least:.4g} to {each.most:.4g} trips" for each in disclosed[:MAX_EXAMPLES]),
     )
@@ -136,17 +134,11 @@ def _linked_intervals(context: AttackContext, related: Sequence[Relation]) -> At
 def small_columns(system: EquationSystem) -> Ints:
     """Return the columns that have trips but are below the rule, other than those that are published rows."""
     trips = system.mass[:, 0]
-    return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~_is_published(system))
-
-
-def _is_published(system: EquationSystem) -> Bools:
-    """Return for each column whether it is a published row by itself."""
     published = np.zeros(len(system.rows), dtype=bool)
-    for side in range(system.rows.shape[1]):
-        row = system.rows[:, side]
+    for row in system.rows.T:
         _, number, count = np.unique(row, return_inverse=True, return_counts=True)
         published |= (row >= 0) & (count[number] == 1)
-    return published
+    return np.flatnonzero((trips > 0) & (trips < system.least[0]) & ~published)
 
 
 def solve_intervals(system: EquationSystem, columns: Ints, seconds: float) -> Iterator[GroupInterval]:

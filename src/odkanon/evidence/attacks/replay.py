@@ -47,11 +47,8 @@ def replay(context: AttackContext) -> AttackResult:
     ----------
     Cohen 2022, "Attacks on deidentification's defenses" (downcoding).
     """
-    if (
-        context.method not in METHODS
-        or not context.release.recipe
-        or context.release.parameters.get("segment") is not None
-    ):
+    segment = context.release.parameters.get("segment")
+    if context.method not in METHODS or not context.release.recipe or segment is not None:
         return not_run(
             "How the release was made is not known well enough to make it again (no recipe, or one of several)."
         )
