@@ -159,8 +159,8 @@ def release_bound(release: Release) -> LowerBound | None:
 def bound_applies(release: Release, measure: UtilityMeasure = "trips") -> bool:
     """Return whether the lower bound of G applies to a release: its zones are nodes of the hierarchies of its input.
 
-    Not to a cube, whose flows of other attributes could be published elsewhere. A nested class may list part of a pair:
-    that is a number of trips, but neither a row of the budget nor a weight.
+    It does not apply to a cube, whose flows of other attributes could be published elsewhere. It applies to nested
+    classes in trips only: a class may list part of a pair, which is no row of the budget and has no weight of its own.
     """
     if release.matrix is None or release.matrix.axes or release.refusal is not None:
         return False
@@ -181,7 +181,7 @@ def used_budget(release: Release) -> tuple[Budget, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The best value of OD pairs, one or several per entry, with what suppressing them takes of the budget."""
+    """The best value of OD pairs, one or several per entry, and the budget that suppressing them takes."""
 
     value: Floats
     mass: Floats

@@ -171,7 +171,7 @@ class CostDistribution:
 
     @classmethod
     def joined(cls, parts: Sequence[CostDistribution]) -> CostDistribution:
-        """Return the distribution of the pairs of several."""
+        """Return the sum of several distributions."""
         value, trips, pairs = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "trips", "pairs")
         )

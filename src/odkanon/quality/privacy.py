@@ -32,7 +32,7 @@ class Privacy:
 def privacy(release: Release) -> dict[str, Privacy]:
     """Return the privacy of a release in every published measure, including those without a threshold.
 
-    Ten trips of one person meet a threshold on trips; the numbers of persons show it.
+    A threshold on trips admits ten trips of one person; the numbers of persons reveal such classes.
 
     Examples
     --------
@@ -49,10 +49,10 @@ def privacy(release: Release) -> dict[str, Privacy]:
 
 
 def steward_privacy(release: Release) -> dict[str, Privacy]:
-    """Return the same, and the contributors of nested rows, which are not published.
+    """Return the `privacy` of a release, and the contributors to its nested rows, which are not published.
 
-    They are at least those that the rule was checked with, or, where it does not count them, those of the trips whose
-    finest row it is; they are counted where the OD pairs are in memory.
+    For contributors in the rule, these are the lower bounds that were checked. Others are counted over the trips whose
+    finest row it is, if the OD pairs are in memory.
     """
     classes, placed = release.classes, release.assignment
     counts = dict(classes.min_contributors)

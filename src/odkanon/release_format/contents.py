@@ -37,7 +37,7 @@ _NESTED_TRIPS_UNIT = "trips of the input that no finer row lists; at least so ma
 def published_tables(release: Release) -> tuple[pa.Table, dict[str, Any]]:
     """Return the rows of a release and its zones as they are published, made once.
 
-    What is estimated from them is kept with the table of rows, so that files, page and accuracy have one fit.
+    Estimates are cached with the table of rows, so that files, page and accuracy share one fit.
     """
     if release not in _TABLES:
         _TABLES[release] = classes_table(release), zones_geojson(release)
@@ -73,8 +73,8 @@ def classes_table(release: Release) -> pa.Table:
 def public_weights(release: Release) -> Ints | None:
     """Return the weights of the rows as they are published, in their own units; None if none are.
 
-    They have four significant digits. Rows whose own weight would disclose something (`Classes.hides_weight`) have
-    the mean weight of the others; where there are no others, no weights are published unless the rule promises one.
+    Weights have four significant digits. Rows whose own weight would disclose something (`Classes.hides_weight`) get
+    the mean weight of the others. If there are no others, no weights are published unless the rule promises one.
     """
     classes, promised = release.classes, publishable_rule(release).disclosed_thresholds.get("weight", 0)
     hides = classes.hides_weight

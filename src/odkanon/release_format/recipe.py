@@ -130,7 +130,7 @@ def _linked_recipe(folder: Path) -> dict[str, Any] | None:
 
 
 def settle_recipe(folder: Path) -> None:
-    """Put the recipe that a killed run left waiting in place if its folder is there; otherwise remove it."""
+    """Finish a killed run: put its recipe in place if its folder is there, otherwise remove the recipe."""
     waiting = pending(folder.absolute())
     if _matches(waiting, folder):
         waiting.replace(recipe_path(folder))

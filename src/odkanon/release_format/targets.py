@@ -56,7 +56,7 @@ def check_export(output: Path, files: Sequence[str], *, force: bool) -> list[Pat
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that is written as a whole, in place of nothing or of an earlier output of the same kind."""
+    """A folder that is written as a whole, and may replace an earlier output of the same kind."""
 
     path: Path  # where it goes
     check_contents: ContentCheck  # raises unless an existing folder may be replaced
@@ -92,7 +92,7 @@ class ReleaseTarget:
     def check(self) -> None:
         """Raise if the release cannot be written; called before the work begins.
 
-        What a killed run has left of the folder and its recipe is put in place or removed first.
+        First, the folder and the recipe that a killed run left behind are put in place or removed.
         """
         check_private(recipe_path(self.path))
         with exclusive_lock(self.path):  # so that a run that is just finishing is not taken for a killed one
@@ -172,7 +172,7 @@ def check_linked_contents(folder: Path) -> None:
 
 
 def _has_keys(path: Path, keys: set[str]) -> bool:
-    """Return whether a file is a JSON object with some keys; files of others may have the names of ours."""
+    """Return whether a file is a JSON object with some keys; other programs may use the same file names."""
     try:
         return keys <= set(parse_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

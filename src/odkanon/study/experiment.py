@@ -148,7 +148,7 @@ class Experiment:
     """The input, with the attributes to segment by; a matrix cannot be segmented."""
     k: int = 10
     budget: float = 0.10
-    """The threshold and the share that may be suppressed, the same in every run; as is the mean weight of a trip."""
+    """The threshold and the share that may be suppressed. All runs share them, and the mean weight of a trip."""
     dimensions: tuple[str, ...] = ()
     """Attributes to segment by, in addition to the whole."""
     rows: tuple[str, ...] = PAPER_ROWS

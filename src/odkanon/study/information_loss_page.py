@@ -118,7 +118,7 @@ def _map(loss: InformationLoss) -> str:
 
 
 def _missing(loss: InformationLoss) -> tuple[list[float], Floats]:
-    """Return for each place the trips that begin or end there, and the share of them that is missing."""
+    """Return for each place the trips that begin or end there, and the missing share of these trips."""
     count = len(loss.places)
     lost, trips = (
         np.bincount(loss.origin, weights=mass, minlength=count)
