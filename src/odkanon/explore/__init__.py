@@ -1,6 +1,6 @@
 """The explorer: a local web page that anonymizes again whenever a control moves.
 
-`controls` defines what the page may ask for, `data` holds the matrices, `session` makes releases and packs them,
+`data` holds the matrices and defines what the page may ask for, `session` makes releases and packs them,
 `worker_process` runs slow tasks in a separate process, and `server` talks to the browser. The browser receives the page
 model of a `Release`, which cannot hold a class below its rule; trips and OD pairs never leave `data`.
 """
