@@ -209,23 +209,22 @@ def open_releases(
             finest = release.manifest.get("resolution")
             if trips is None and len(releases) > 1 and isinstance(finest, int):
                 places.add_area(release.number, disclosed_area(release), finest, exact=False)
+    if trips is None:
+        return OpenReleases(connection, tuple(releases), places, None, None, frozenset(), tuple(findings))
     exact: set[int] = set()
-    records = None
-    if trips is not None:
-        with reporting_damage(" or ".join(names)):
-            wanted = {*needed_columns(releases, trips.filters), *attribute_columns(releases)}
-            finest = counting_resolution(releases, trips)
-        records = load_records(connection, trips, sorted(wanted), finest)
-        places.add_nodes([places.name(leaf) for leaf in records.leaves])
-        for release in releases:
-            with reporting_damage(release.name):
-                counted, same = recount(connection, release, records, trips)
-                if same and len(releases) > 1:
-                    places.add_area(release.number, release_area(release, trips), finest)
-            findings += counted
-            exact |= {release.number} if same else set()
-    source = None if trips is None else trips.name
-    return OpenReleases(connection, tuple(releases), places, records, source, frozenset(exact), tuple(findings))
+    with reporting_damage(" or ".join(names)):
+        wanted = {*needed_columns(releases, trips.filters), *attribute_columns(releases)}
+        finest = counting_resolution(releases, trips)
+    records = load_records(connection, trips, sorted(wanted), finest)
+    places.add_nodes([places.name(leaf) for leaf in records.leaves])
+    for release in releases:
+        with reporting_damage(release.name):
+            counted, same = recount(connection, release, records, trips)
+            if same and len(releases) > 1:
+                places.add_area(release.number, release_area(release, trips), finest)
+        findings += counted
+        exact |= {release.number} if same else set()
+    return OpenReleases(connection, tuple(releases), places, records, trips.name, frozenset(exact), tuple(findings))
 
 
 def _counted_alike(trips: TripsSource | None, releases: Sequence[PublishedRelease]) -> TripsSource | None:

@@ -62,10 +62,9 @@ def _find_trips(recipe: dict[str, Any], beside: Path, places: Sequence[Path], di
     if digest is None or source is None:
         return SharedTrips(None, None)
     named = [source] if isinstance(source, str) else [str(each) for each in source]
-    folder = recipe_folder(recipe, beside)
+    several, folder = len(named) > 1 or has_magic(named[0]), recipe_folder(recipe, beside)
     for start in (folder, *places):
         paths = [start / (name if start == folder else Path(name).name) for name in named]
-        several = len(paths) > 1 or has_magic(named[0])
         if all(map(_is_there, paths)) and (several or _digest(paths[0], digests) == digest):
             return SharedTrips(_spec(recipe, beside, paths), None)
     for path in (path for place in places for path in sorted(place.iterdir()) if path.is_file()):

@@ -286,20 +286,19 @@ def _check_persons(connection: Connection, release: PublishedRelease, records: R
 
 def _note_dominance(connection: Connection, release: PublishedRelease, records: Records) -> Iterator[Finding]:
     """Note the largest share of a flow that one person, or one weight, makes up."""
-    shares = []
-    if "persons" in records.measures:
-        shares.append(("person", "trips", "max(t) FILTER (person IS NOT NULL) / sum(t)"))
-    if "weight" in records.measures:
-        shares.append(("weight", "weight", "CAST(max(w) AS DOUBLE) / CAST(sum(s) AS DOUBLE)"))
-    for who, what, share in shares:
+    for measure, who, what, share in (
+        ("persons", "person", "trips", "max(t) FILTER (person IS NOT NULL) / sum(t)"),
+        ("weight", "weight", "weight", "CAST(max(w) AS DOUBLE) / CAST(sum(s) AS DOUBLE)"),
+    ):
+        if measure not in records.measures:
+            continue
         largest = rows(
             connection,
             f"SELECT co AS origin, cd AS destination, {share} AS share FROM (SELECT co, cd, ca, "
             "coalesce(person, 'nobody ' || trip) AS key, any_value(person) AS person, sum(trips) AS t, "
             f"max(weight) AS w, sum(weight) AS s FROM member{release.number} WHERE co IS NOT NULL "
-            "GROUP BY co, cd, ca, key) GROUP BY co, cd, ca ORDER BY share DESC, 1, 2",
+            "GROUP BY co, cd, ca, key) GROUP BY co, cd, ca HAVING share IS NOT NULL ORDER BY share DESC, 1, 2",
         )
-        largest = tuple(row for row in largest if row["share"] is not None)
         if largest:
             many = tuple(row for row in largest if row["share"] > DOMINANT)
             first = largest[0]

@@ -131,8 +131,7 @@ def _relate_by_trips(
     one: PublishedRelease, other: PublishedRelease, atoms: Sequence[tuple[frozenset[int], int]]
 ) -> Relation:
     both = sum(count for members, count in atoms if {one.number, other.number} <= members)
-    first = sum(count for members, count in atoms if one.number in members)
-    second = sum(count for members, count in atoms if other.number in members)
+    first, second = (sum(count for members, count in atoms if each.number in members) for each in (one, other))
     how = "by the trips"
     if both == 0:
         return Relation(one, other, "disjoint", how)

@@ -238,13 +238,13 @@ def _double_counting(release: PublishedRelease, pairs: tuple[dict[str, Any], ...
 
 def box_table(connection: Connection, release: PublishedRelease) -> str:
     """Create a table of the flows between boxes with their bounds, and return its name."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("axis", "zone", "west", "south", "east", "north")}
+    bounds = []
     for axis in AXES:
         for properties, geometry in release.zones[axis]:
             x, y = zip(*geometry["coordinates"][0], strict=True)
-            bounds = (axis, properties["id"], min(x), min(y), max(x), max(y))
-            for name, value in zip(columns, bounds, strict=True):
-                columns[name].append(value)
+            bounds.append((axis, properties["id"], min(x), min(y), max(x), max(y)))
+    sides = ("axis", "zone", "west", "south", "east", "north")
+    columns = {side: [each[at] for each in bounds] for at, side in enumerate(sides)}
     name = f"boxes{release.number}"
     sides = ", ".join(f"o.{side} AS o_{side}, d.{side} AS d_{side}" for side in ("west", "south", "east", "north"))
     load_arrow(

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from odkanon.audit.folder_audit import group_by_trips, releases_in
 from odkanon.core.atomic_write import write_whole
 from odkanon.core.parsing import parse_json
-from odkanon.errors import InputError, InvalidValueError, OdkanonError
+from odkanon.errors import FileMissingError, InputError, InvalidValueError, OdkanonError
 from odkanon.evidence.gather import SECONDS, Stage, gather_evidence
 from odkanon.evidence.sheet_page import STYLE, page
 from odkanon.read.input_spec import InputSpec, spec_from_recipe
@@ -93,7 +93,8 @@ def review_queue(
             problem = _gather(release, source, others, policy, seconds, stage)
             entries.append(_entry(release, problem))
     if not entries:
-        raise InputError(f"there is no release in {root}; give the folder that has the folders of releases in it")
+        advice = "give the folder that has the folders of releases in it"
+        raise FileMissingError.at(root, what="release in", advice=advice)
     found = tuple(sorted(entries, key=lambda each: (not each.waiting, each.name)))
     write_whole(root / QUEUE, queue_page(found))
     return found

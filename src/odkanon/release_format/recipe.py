@@ -153,7 +153,7 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
     if path.is_dir():
         found = read_recipe(path)
         if found is None:
-            raise InputError(f"there is no recipe beside {path}; it should be {recipe_path(path).name}")
+            raise FileMissingError.at(path, what="recipe beside", advice=f"it should be {recipe_path(path).name}")
         return found
     if not path.is_file():
         raise FileMissingError.at(path, advice="give the recipe beside a release, NAME.recipe.json")
@@ -190,7 +190,8 @@ def open_full(folder: str | Path) -> SavedRelease:
     """
     public, recipe = open_release(folder), read_recipe(folder)
     if recipe is None:
-        raise InputError(f"there is no recipe beside {folder}; only the steward who made the release has it")
+        advice = "only the steward who made the release has it"
+        raise FileMissingError.at(folder, what="recipe beside", advice=advice)
     features = with_leaf_counts(public.features, recipe["zones"])
     return SavedRelease(public.name, {**public.manifest, **recipe["about"]}, features, public.table)
 

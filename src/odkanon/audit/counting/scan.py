@@ -245,7 +245,7 @@ def _as_text(path: Path, source: TripsSource, target: Path) -> _Text:
     header = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
     names = [name or f"column {at}" for at, name in enumerate(header, 1)]
     if len(set(names)) < len(names) or not any(header):
-        raise InputError(f"the first line of {path} is not a header with a unique name for each column")
+        raise UnreadableFileError.without_header(path)
     return _Text(path, tuple(names), delimiter, gzipped)
 
 

@@ -172,49 +172,6 @@ class _ContributorCut:
         return self._contributors.count_distinct(group.columns) < self._contributors.least
 
 
-class _GroupSearch:
-    """The groups below the rule in one measure; ``undecided`` if it remains unknown whether a column is in one."""
-
-    def __init__(
-        self, system: EquationSystem, live: Bools, network: _CutNetwork, measure: _AdditiveCut | _ContributorCut
-    ) -> None:
-        self._system, self._live, self._network, self._measure = system, live, network, measure
-        self.undecided = False
-
-    def __iter__(self) -> Iterator[DisclosedGroup]:
-        filled = self._live & (self._system.mass[:, 0] > 0) & (self._network.rows[:, 0] >= 0)
-        for column in np.flatnonzero(filled & self._measure.small).tolist():
-            yield from self._with_column(column)
-
-    def _with_column(self, column: int) -> Iterator[DisclosedGroup]:
-        """Yield the least group with a column or, if that is published, the least ones that are not."""
-        row, end = self._network.rows[column].tolist()
-        cases: list[tuple[int | None, int | None]] = [(None, None)]
-        while cases:
-            taken, without = cases.pop()
-            group = self._below_rule(column, taken, without)
-            if group is None:
-                continue
-            if not is_published(self._system, self._live, group):
-                yield group
-                continue
-            if taken is None:
-                cases += [(other, without) for other, _ in self._network.out.get(row, ())]
-            if without is None:
-                cases += [(taken, other) for other in self._network.back.get(end, ())]
-
-    def _below_rule(self, column: int, taken: int | None, without: int | None) -> DisclosedGroup | None:
-        tried: list[DisclosedGroup] = []
-        for _ in range(ROUNDS):
-            masses = self._measure.masses(column, tried)
-            group = self._network.cheapest(column, masses, self._measure.limit, taken, without)
-            if group is None or self._measure.is_small(group):
-                return group
-            tried.append(group)
-        self.undecided = True
-        return None
-
-
 def find_least_cuts(system: EquationSystem) -> tuple[list[DisclosedGroup], bool]:
     """Return the least group with each column that may be too small, and whether all columns are decided.
 
@@ -225,15 +182,41 @@ def find_least_cuts(system: EquationSystem) -> tuple[list[DisclosedGroup], bool]
         *(_AdditiveCut(mass, least) for mass, least in zip(system.mass.T, system.least.tolist(), strict=True)),
         *(_ContributorCut(contributors, live) for contributors in system.contributors),
     ]
-    found: list[DisclosedGroup] = []
-    decided = True
+    found: list[DisclosedGroup | None] = []
     for outer in (0, 1):
         network = _CutNetwork(system, live, outer)
+        filled = live & (system.mass[:, 0] > 0) & (network.rows[:, 0] >= 0)
         for measure in measures:
-            search = _GroupSearch(system, live, network, measure)
-            found += search
-            decided &= not search.undecided
-    return list(_irreducible(found)), decided
+            for column in np.flatnonzero(filled & measure.small).tolist():
+                found += _groups_with(column, system, live, network, measure)
+    groups = [group for group in found if group is not None]
+    return list(_irreducible(groups)), len(groups) == len(found)
+
+
+def _groups_with(
+    column: int, system: EquationSystem, live: Bools, network: _CutNetwork, measure: _AdditiveCut | _ContributorCut
+) -> Iterator[DisclosedGroup | None]:
+    """Yield the least group with a column or, if that is published, the least ones that are not; None if undecided."""
+    row, end = network.rows[column].tolist()
+    cases: list[tuple[int | None, int | None]] = [(None, None)]
+    while cases:
+        taken, without = cases.pop()
+        tried: list[DisclosedGroup] = []
+        while len(tried) < ROUNDS:
+            group = network.cheapest(column, measure.masses(column, tried), measure.limit, taken, without)
+            if group is None or measure.is_small(group):
+                break
+            tried.append(group)
+        else:
+            yield None
+            continue
+        if group is not None and not is_published(system, live, group):
+            yield group
+        elif group is not None:
+            if taken is None:
+                cases += [(other, without) for other, _ in network.out.get(row, ())]
+            if without is None:
+                cases += [(taken, other) for other in network.back.get(end, ())]
 
 
 def _irreducible(groups: Iterable[DisclosedGroup]) -> Iterator[DisclosedGroup]:
