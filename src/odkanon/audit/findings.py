@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ReleaseComparison:
-    """How far two releases were compared."""
+    """How two releases were compared."""
 
     releases: tuple[str, str]
     relation: str  # disjoint (no common trips), same (all), part (all of the first), overlap (some) or unknown
@@ -47,7 +47,7 @@ class Report:
     findings: tuple[Finding, ...] = field(default=())
     """Findings, followed by notes."""
     compared: tuple[ReleaseComparison, ...] = field(default=())
-    """For each two releases, whether and how they were compared."""
+    """For each pair of releases, whether and how they were compared."""
     reading: str | None = None
     """Who read the trips, if not the audit itself: its counts then depend on the reader of the program."""
 
