@@ -87,12 +87,13 @@ class SystemBuilder:
             # The weight below which a group certainly breaks a rule, though published weights are rounded.
             error = 2 * measures_named(["weight"])[0].rounding * float(self._counts("weight").max(initial=0))
             least["weight"] = strictest_threshold(releases, "weight") * (1 - 1e-9) - error
-        masses = []
-        for name in least:
-            found = feasible_masses(rows, self._counts(name), measures_named([name])[0].rounding)
-            if found is None:
-                return None
-            masses.append(found)
+        masses = [
+            found
+            for name in least
+            if (found := feasible_masses(rows, self._counts(name), measures_named([name])[0].rounding)) is not None
+        ]
+        if len(masses) < len(least):
+            return None
         return EquationSystem(rows, tuple(least), np.column_stack(masses), np.array([*least.values()]))
 
     def _counts(self, name: str) -> Floats:
