@@ -243,8 +243,8 @@ def box_table(connection: Connection, release: PublishedRelease) -> str:
         for properties, geometry in release.zones[axis]:
             x, y = zip(*geometry["coordinates"][0], strict=True)
             bounds.append((axis, properties["id"], min(x), min(y), max(x), max(y)))
-    sides = ("axis", "zone", "west", "south", "east", "north")
-    columns = {side: [each[at] for each in bounds] for at, side in enumerate(sides)}
+    names = ("axis", "zone", "west", "south", "east", "north")
+    columns = {side: [each[at] for each in bounds] for at, side in enumerate(names)}
     name = f"boxes{release.number}"
     sides = ", ".join(f"o.{side} AS o_{side}, d.{side} AS d_{side}" for side in ("west", "south", "east", "north"))
     load_arrow(
