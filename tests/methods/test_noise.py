@@ -481,6 +481,25 @@ def test_accuracy_grows_with_epsilon_and_stands_beside_the_release(folder: Path)
     assert found["sentences"]
 
 
+def test_evidence_of_noise_says_what_can_be_checked(folder: Path) -> None:
+    """There are no counts to attack, but the noise, what it bounds, and what all releases come to can be looked at."""
+    assert noisy_cli("-o", "out", "--resolution", 7, "--epsilon-limit", 3.5) == 0
+    assert run("evidence", "out", "-o", "sheet") == 0
+    found = {each["attack"]: each for each in json.loads(Path("sheet.json").read_text())["attacks"]}
+    assert [each["verdict"] for each in found.values()] == ["clean", "to weigh", "clean"]
+    assert "comes to epsilon = 3 at" in found["noise"]["message"]
+    assert found["membership"]["numbers"]["guess"] == pytest.approx(np.exp(3) / (1 + np.exp(3)), abs=1e-6)
+    assert "1 release spent epsilon = 3; 3.5 is allowed" in found["ledger"]["message"]
+    assert "Approval" in Path("sheet.html").read_text()
+    Path("policy.toml").write_text("[noise]\nepsilon = 2.0\n")
+    assert run("evidence", "out", "-o", "strict", "--policy", "policy.toml") == 1
+    manifest = json.loads(Path("out/release.json").read_text())
+    manifest["noise"]["fine blocks"]["standard_deviation"] /= 2
+    Path("out/release.json").write_text(json.dumps(manifest))
+    assert run("evidence", "out", "-o", "tampered", "--trips", "survey.parquet") == 1
+    assert json.loads(Path("tampered.json").read_text())["attacks"][0]["verdict"] == "found"
+
+
 def test_a_policy_limits_epsilon(folder: Path) -> None:
     assert noisy_cli("-o", "out", "--resolution", 7, "--unit", "trip") == 0
     for text, words in (

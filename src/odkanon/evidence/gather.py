@@ -15,13 +15,21 @@ from odkanon.evidence.attack import Attack, AttackRun, AttackTimer, does_not_app
 from odkanon.evidence.attack_context import AttackContext, open_context
 from odkanon.evidence.attacks import ATTACKS
 from odkanon.evidence.attacks.person_attacks import dominance, membership
-from odkanon.evidence.noise_comparison import compare_with_noise
+from odkanon.evidence.noise_comparison import check_noise, compare_with_noise
 from odkanon.evidence.policy import read_policy, review_release
-from odkanon.evidence.sheet import Evidence, describe_sampling, make_sheet, with_policy, with_verdict
+from odkanon.evidence.sheet import (
+    Evidence,
+    describe_sampling,
+    make_noise_sheet,
+    make_sheet,
+    with_policy,
+    with_verdict,
+)
 from odkanon.methods.method_registry import METHODS, anonymize
 from odkanon.model.release import Release
 from odkanon.model.rule import Rule
 from odkanon.read.input_spec import InputSpec
+from odkanon.release_format.folder import open_release
 from odkanon.release_format.names import sha256
 
 SECONDS = 30.0  # the default time limit of an attack
@@ -73,6 +81,9 @@ def gather_evidence(
 ) -> Evidence:
     """Attack a release with the trips that it was made from, and collect the outcomes on a sheet.
 
+    A release with noise has no counts to attack: its sheet states whether the noise keeps the promise, how much it lets
+    somebody learn at most, and what all releases of the same people come to.
+
     Parameters
     ----------
     release : path
@@ -116,12 +127,16 @@ def gather_evidence(
     notify = stage or (lambda text: None)
     notify("reading the release and the trips")
     others = {Path(each).resolve(): Path(each) for each in (*earlier, *(() if rules is None else rules.compare))}
-    context = open_context(release, trips, earlier=list(others.values()))
-    runs = run_attacks(context, seconds=seconds, stage=stage)
-    notify("what another k would mean")
-    content = make_sheet(context, runs, sampling=describe_sampling(context), choices=k_choices(context, seconds))
-    if noise:
-        content["noise"] = compare_with_noise(Path(release), context.od, stage=notify)
+    opened = open_release(release)
+    if opened.is_noisy:
+        content = make_noise_sheet(Path(release), opened.manifest, check_noise(Path(release), opened.manifest))
+    else:
+        context = open_context(release, trips, earlier=list(others.values()))
+        runs = run_attacks(context, seconds=seconds, stage=stage)
+        notify("what another k would mean")
+        content = make_sheet(context, runs, sampling=describe_sampling(context), choices=k_choices(context, seconds))
+        if noise:
+            content["noise"] = compare_with_noise(Path(release), context.od, stage=notify)
     if rules is not None and policy is not None:
         lines = review_release(release, rules, content)
         content = with_policy(content, rules, lines, name=Path(policy).name, digest=sha256(Path(policy)))

@@ -6,8 +6,9 @@ half of the persons show of the other half). All of it compares with the trips, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
+from odkanon.core.parsing import format_count
 from odkanon.estimate.flow_estimates import ReleaseReader, read_flows
 from odkanon.methods.method_registry import NOISE_METHOD
 from odkanon.methods.method_registry import anonymize as run_method
 from odkanon.methods.noise.joined_flows import join_counts
-from odkanon.methods.noise.mechanism import NoisyCounts, PrivacyUnit
+from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, PrivacyUnit, composed_epsilon
 from odkanon.methods.noise.public_places import PublicPlaces, public_places
 from odkanon.model.od import ODMatrix
 from odkanon.model.rule import NO_RULE
+from odkanon.pipeline.noise_ledger import read_ledger
 from odkanon.publish.save import as_saved
 from odkanon.read.area import Area
 from odkanon.release_format.folder import open_release
+from odkanon.release_format.recipe import read_recipe
 from odkanon.zoning.cells import Floats, cell_to_children, cell_to_latlng, cell_to_parent
 from odkanon.zoning.spherical_geometry import Projection
 
@@ -254,3 +258,40 @@ def _sentences(
             continue
         texts.append(f"Between squares of {km:g} km the release is {middle} for each {unit}.")
     return texts
+
+
+def check_noise(folder: Path, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what can be checked of a noisy release: its promise, what that bounds, and what its ledger adds up to."""
+    asked, noise = manifest["parameters"], manifest["noise"]
+    promise = NoisePromise(**{name: asked[name] for name in ("epsilon", "delta", "unit", "trips_per_person")})
+    epsilon = composed_epsilon(
+        [each["standard_deviation"] / promise.trips_per_person for each in noise.values()], promise.delta
+    )
+    kept, likely = epsilon <= promise.epsilon * (1 + 1e-6), exp(promise.epsilon)
+    guess = (likely + promise.delta) / (likely + 1)
+    promised = (
+        f"The stated noise of {len(noise)} queries comes to epsilon = {epsilon:.4g} at delta = {promise.delta:g}; "
+        f"{promise.epsilon:g} was promised. That it was drawn so, no file can show."
+    )
+    bounded = (
+        f"Whoever knows everything but whether one {promise.unit} is in the data, and takes both for equally likely, "
+        f"is right in {guess:.1%} of cases at most"
+    )
+    total, verdict = "No ledger is known, so nobody knows what other releases of these people have spent.", "not made"
+    spent = ((read_recipe(folder) or {}).get("about", {}).get("parameters") or {}).get("spent")
+    if spent is not None and Path(spent["ledger"]).exists():
+        ledger = read_ledger(Path(spent["ledger"]))
+        own, limit = ledger.spent(promise.unit)[0], (ledger.limits or {}).get(promise.unit)
+        allowed = "there is no limit" if limit is None else f"{limit:g} is allowed"
+        total = f"Together, {format_count(len(ledger.releases), 'releases')} spent epsilon = {own:.4g}; {allowed}."
+        verdict = "to weigh" if limit is None else "clean" if own <= limit else "found"
+    return [
+        _check("noise", "Noise", "Is the noise as large as the promise needs?", "clean" if kept else "found", promised),
+        _check("membership", "Membership", "Was somebody in the data?", "to weigh", f"{bounded}.", guess=guess),
+        _check("ledger", "All releases", "What do all releases of the same people come to?", verdict, total),
+    ]
+
+
+def _check(name: str, title: str, asks: str, verdict: str, message: str, **numbers: float) -> dict[str, Any]:
+    found = {"attack": name, "title": title, "asks": asks, "question": "inference", "verdict": verdict}
+    return {**found, "message": message, "numbers": numbers, "tried": None, "of": None, "seconds": 0.0}

@@ -100,7 +100,7 @@ def make_sheet(
         "version": __version__,
         "notice": NOTICE,
         "not_for_publication": list(PRIVATE),
-        "release": _release(release),
+        "release": _release(release.name, release.folder, release.manifest),
         "trips": _trips(context),
         "input": _input(context),
         "choices": choices,
@@ -115,10 +115,35 @@ def make_sheet(
     }
 
 
-def _release(release: PublishedRelease) -> dict[str, Any]:
-    about = release.manifest
+def make_noise_sheet(folder: Path, manifest: Mapping[str, Any], checks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the content of the sheet of a noisy release, which has no counts to attack: what was checked instead."""
     return {
-        "name": release.name,
+        "format": FORMAT,
+        "version": __version__,
+        "notice": NOTICE,
+        "not_for_publication": list(PRIVATE),
+        "release": _release(folder.name, folder, manifest),
+        "trips": {"name": "not read", "sha256": None},
+        "input": None,
+        "choices": None,
+        "not_promised": [
+            "Silence about groups: what rows show of everybody in a place holds for each of them.",
+            "Anything about people who share an id: they are protected as one. Of who has two ids, each is protected.",
+            "Safety of exact counts of the same trips, published beside this release.",
+        ],
+        "in_words": None,
+        "earlier": [],
+        "attacks": list(checks),
+        "questions": [],
+        "sampling": None,
+        "policy": None,
+        "versions": versions(),
+    }
+
+
+def _release(name: str, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
         "statement": about.get("statement"),
         "rule": about.get("rule"),
         "method": about.get("method"),
@@ -128,7 +153,7 @@ def _release(release: PublishedRelease) -> dict[str, Any]:
         "unlisted": about.get("unlisted"),
         "period": about.get("period"),
         "made_with": about.get("version"),
-        "sha256": {name: sha256(release.folder / name) for name in FILES if (release.folder / name).is_file()},
+        "sha256": {name: sha256(folder / name) for name in FILES if (folder / name).is_file()},
     }
 
 
