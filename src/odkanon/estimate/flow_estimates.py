@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -134,6 +134,7 @@ class ReleaseReader:
     groups: AttributeGroups
     standard_error: Floats | None = None
     _kept: dict[tuple[int, str], tuple[Areas, Any]] = field(default_factory=dict, repr=False)
+    _asked: dict[str | None, tuple[SelectedRows, RowEntries]] = field(default_factory=dict, repr=False)
 
     @property
     def tree(self) -> PlaceTree:
@@ -220,7 +221,7 @@ class ReleaseReader:
 
     def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
         """Return the expected trips and weight between areas as sparse matrices, without bounds."""
-        return self._expected(self._counted(self.select(where)), origins, destinations)
+        return self._expected(self._chosen(where)[1], origins, destinations)
 
     def expected_of(
         self, origins: Areas, destinations: Areas, pairs: tuple[Ints | Codes, Ints | Codes]
@@ -250,6 +251,16 @@ class ReleaseReader:
                 found[name][low:high] = np.bincount(pair, laid_out[wanted] * end.data[at], high - low)
                 laid_out[place] = 0
         return found
+
+    def _chosen(self, where: Where) -> tuple[SelectedRows, RowEntries]:
+        """Return what counts, kept for a page, which asks for it between areas of several sizes."""
+        key = repr(sorted(where.items())) if isinstance(where, Mapping) else where
+        if key not in self._asked:
+            chosen = self.select(where)
+            if sum(len(entries.row) for _, entries in self._asked.values()) > _NUMBERS_AT_ONCE:
+                self._asked.clear()
+            self._asked[key] = chosen, self._counted(chosen)
+        return self._asked[key]
 
     def _counted(self, chosen: SelectedRows) -> RowEntries:
         """Return the entries that count, with the share of them that does."""
@@ -285,8 +296,7 @@ class ReleaseReader:
         least : float
             Smaller estimates are left out unless some trips are sure.
         """
-        chosen = self.select(where)
-        entries = self._counted(chosen)
+        chosen, entries = self._chosen(where)
         relations = [
             self._keep(areas, f"zones {axis}", partial(areas.relation, zones))
             for axis, areas, zones in zip(AXES, (origins, destinations), self.footprints, strict=True)
@@ -390,10 +400,10 @@ class ReleaseReader:
         from scipy.sparse import csr_array
 
         ends = [zone * (not isinstance(at, Everywhere)) for zone, at in zip(self.model.rows, areas, strict=True)]
-        distinct, group = np.unique(np.stack(ends), axis=1, return_inverse=True)
+        width = len(self.model.zones[1].level)
+        distinct, group = np.unique(ends[0] * width + ends[1], return_inverse=True)
         trips, (start, end) = self.measures["trips"], shares
-        if distinct.shape[1] < len(trips):
-            group = group.reshape(-1)
+        if len(distinct) < len(trips):
             total: Floats = np.bincount(group, trips).astype(np.float64)
             merged = csr_array((trips / total[group], (group, np.arange(len(trips)))))
             trips, start, end = total, (merged @ start).tocsr(), (merged @ end).tocsr()

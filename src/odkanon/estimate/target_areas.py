@@ -161,7 +161,7 @@ class CellAreas:
         """Return the cells that contain any of some points."""
         return cls(np.unique(_cell_above(lat, lon, resolution)), resolution)
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """Ids of the cells."""
         return [str(name) for name in cell_to_str(self.cells)]
