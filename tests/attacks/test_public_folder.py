@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import odkanon
 from odkanon import ODMatrix, Release, Rule, read_hierarchy, read_matrix
 from odkanon.linked.fixed_zoning import Zoning, release_on_zones, zoning_of
 from odkanon.methods.method_registry import anonymize
@@ -156,13 +157,16 @@ def weighed(weights: Sequence[int]) -> ODMatrix:
     return od_of_cells(*ends, weight=np.array([weight for _, weight in rows], dtype=np.int64))
 
 
-def test_a_cascade_tells_k_mean_weights_as_its_rows_tell_of_them() -> None:
+@pytest.mark.parametrize(
+    "how", [{"method": "cascade"}, *(WAYS[way] for way in ("odkanon", "oigh", "treecut"))], ids=str
+)
+def test_k_mean_weights_are_told_as_the_rows_tell_of_them(how: dict[str, Any]) -> None:
     """Two trips of weight 8 and a promise of two mean weights of 3: somewhere there is a light trip more."""
     told: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
     true: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
     for weights in [each for each in HEAVY if not each[1]]:
         od = weighed(weights)
-        release = anonymize(od, Rule.protect("population", k=2, of=od), method="cascade")
+        release = anonymize(od, Rule.protect("population", k=2, of=od), **how)
         known = read(release)
         told[known.rows].add(known.public)
         true[known.rows].add(release.rule.weight)
@@ -172,6 +176,22 @@ def test_a_cascade_tells_k_mean_weights_as_its_rows_tell_of_them() -> None:
     assert len(told) > 8
     assert all(len(each) == 1 for each in told.values())
     assert any(len(each) > 1 for rows, each in true.items() if rows is not None), "the rows tell the mean weight"
+
+
+def test_segments_tell_k_mean_weights_as_their_rows_tell_of_them(tmp_path: Path) -> None:
+    told = []
+    for light in (1.0, 1.2):
+        ends = {"start_lat": 48.85, "start_lon": 2.35, "end_lat": 48.86, "end_lon": 2.30}
+        trips = [{**ends, "sex": sex, "weight": 2.0} for sex in "fm" for _ in range(30)]
+        elsewhere = [(lat, sex) for sex in "fm" for lat in (48.95, 48.65, 48.45) for _ in range(2)]
+        trips += [{**ends, "start_lat": lat, "sex": sex, "weight": light} for lat, sex in elsewhere]
+        release = odkanon.anonymize(
+            pa.Table.from_pylist(trips), k=3, protect=["population"], segment="sex", budget=0.5, segment_budget=0.5
+        )
+        assert release.whole.suppressed.trips == 12
+        folder = release.save(tmp_path / str(light))
+        told.append({path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*.*"))})
+    assert told[0] == told[1]
 
 
 def test_a_cascade_lists_no_row_that_needs_light_trips_which_are_not_listed() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import closing
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from odkanon.linked.linked_release import Part
 from odkanon.methods.method_registry import words_for
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
+from odkanon.model.rule import Rule
 from odkanon.publish.manifests import full_manifest, public_manifest
 from odkanon.publish.report import PageTexts, is_built, make_page
 from odkanon.publish.report.place_page import make_place_page
@@ -41,6 +44,7 @@ from odkanon.release_format.names import (
     sha256,
     write_json,
 )
+from odkanon.release_format.public_rule import publishable_rule
 from odkanon.release_format.recipe import make_recipe
 from odkanon.release_format.targets import ReleaseTarget
 from odkanon.release_format.verify import verify_written
@@ -117,15 +121,24 @@ def save_linked(
         segments = _published_segments(linked)
         releases = {WHOLE: linked.whole}
         releases |= {name: part.release for name, part in segments.items() if part.release is not None}
-        for name, release in releases.items():
+        rule = publishable_rule(*releases.values())
+        public = {name: _with_rule(each, rule) for name, each in releases.items()}
+        for name, release in public.items():
             write_public(release, made / name, name, matrix, texts)
         listed = {name: (part.dimension, part.segment) for name, part in segments.items()}
-        write_json(made / INDEX, make_index(linked.whole, listed, made), indent=2)
+        write_json(made / INDEX, make_index(public[WHOLE], listed, made), indent=2)
         accounts = {name: _account(release, made / name) for name, release in releases.items()}
         account = {**_segment_account(linked), "releases": accounts}
         digest, read = sha256(made / INDEX), _source(linked.whole.input.source, source)
         write_json(recipe, make_recipe(folder, account, digest=digest, source=read, command=command), indent=2)
     return folder
+
+
+def _with_rule(release: Release, rule: Rule) -> Release:
+    """Return a release that states another rule, which its rows meet and its residual may not."""
+    stated = copy(release)
+    object.__setattr__(stated, "spec", replace(release.spec, rule=rule))
+    return stated
 
 
 def write_public(release: Release, folder: Path, name: str, matrix: Any = None, texts: PageTexts | None = None) -> None:

@@ -27,30 +27,27 @@ CORRECTED = (
 ADDED = " It adds trips to {}; no trip is in both."
 
 EVEN_WITH_TOTAL = (
-    "A row lists at least so many of the trips that no finer row lists: a secret share of the persons was left out. "
+    "A row lists at least so many of the trips that no finer row lists: a secret share of the input was left out. "
     "No box (one public zone on each axis, at any level, except everything) can be shown to hold trips other than "
     "those of the rows inside it, to a reader who knows the rows, the method, all zones and the total of the input."
 )
 
 
-def publishable_rule(release: Release) -> Rule:
-    """Return the rule of a release with a publishable weight threshold.
+def publishable_rule(release: Release, *segments: Release) -> Rule:
+    """Return the rule of a release, and of segments released with it, with a publishable weight threshold.
 
-    A threshold of k mean weights discloses the mean weight of all trips. In a nested release (a cascade), comparing
-    it with the mean of the listed trips would disclose that others exist and how heavy they are. There the threshold
-    is therefore k times the mean weight of the listed trips, or the weight of the lightest row if that is less: every
-    row has at least as much. The mean of a larger data set discloses nothing about these trips, and in other releases
-    the residual is empty or meets the rule.
+    A threshold of k mean weights discloses the mean weight of all trips, and every unlisted trip changes it. The
+    published threshold is therefore k times the mean weight of the listed trips, or the weight of the lightest row if
+    that is less: every row has at least as much. The mean of a larger data set discloses nothing about these trips.
     """
     rule, classes = release.rule, release.classes
-    if not release.is_nested or classes.weight_units is None or not len(classes):
-        return rule
-    if not rule.uses_mean_weight(release.input.own_mean_weight):
+    if classes.weight_units is None or not len(classes) or not rule.uses_mean_weight(release.input.own_mean_weight):
         return rule
     weight = disclosed_weights(classes.trips, classes.weight_units, classes.hides_weight)
     mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
-    least = min(Fraction(rule.k) * mean, Fraction(int(weight.min()), classes.scale))
-    return rule.with_weight(least, mean)
+    others = [each.classes.weight_units for each in (release, *segments) if not each.is_nested and len(each.classes)]
+    least = min(int(rows.min()) for rows in (weight, *others) if rows is not None)
+    return rule.with_weight(min(Fraction(rule.k) * mean, Fraction(least, classes.scale)), mean)
 
 
 def public_rule(rule: Rule) -> dict[str, Any]:
