@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from odkanon.methods import anonymize
-from odkanon.methods.atg.method import solve
+from odkanon.methods.atg import solve
 from odkanon.model.assemble import release_of_cuts
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odkanon import Rule
+from odkanon.methods.median_cuts import Grid
 from odkanon.methods.method_registry import anonymize
-from odkanon.methods.mondrian.median_cuts import Grid
 from odkanon.model.flows import Flows
 from odkanon.zoning.cells import cell_to_latlng, cell_to_parent
 from worlds.matrices import golden_od, od_of_cells

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
-from odkanon.methods.atg.cut import Choice, Forest
-from odkanon.methods.atg.method import even_cut, solve
+from odkanon.methods.atg import even_cut, solve
+from odkanon.methods.atg_cuts import Choice, Forest
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from odkanon.core.arrays import Ints
 from odkanon.errors import InputError
 from odkanon.methods import anonymize
-from odkanon.methods.mondrian.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
+from odkanon.methods.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
 from odkanon.model.od import ODMatrix, od_matrix
 from odkanon.model.provenance import Source
 from odkanon.model.release import Release
@@ -165,7 +165,7 @@ def test_weights_take_no_more_work_than_counts(monkeypatch: pytest.MonkeyPatch) 
         work.append(len(points))
         return median_cuts(sums, points, values, boxes)
 
-    monkeypatch.setattr(import_module("odkanon.methods.mondrian.method"), "median_cuts", counting)
+    monkeypatch.setattr(import_module("odkanon.methods.mondrian"), "median_cuts", counting)
     totals = []
     for target in ("participants", "population"):
         work.clear()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from odkanon.core.arrays import Ints
-from odkanon.methods.mondrian.median_cuts import Grid, Segments, Sums, median_cuts
+from odkanon.methods.median_cuts import Grid, Segments, Sums, median_cuts
 from odkanon.model.flows import Contributions
 
 BOXES = Segments(np.array([0, 1, 4]), np.array([1, 3, 2]))

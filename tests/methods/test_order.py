@@ -152,8 +152,8 @@ def test_the_first_step_that_keeps_all_of_a_rule_is_released() -> None:
     [
         (Rule(trips=20), "after", "even with all 16 remaining trips in one class"),
         (Rule(trips=20, min_destinations=2), "before", "remaining trips in one class"),
-        (Rule(trips=20, min_destinations=2), "after", "takes 16 trips out, and no more than 1 may be suppressed"),
-        (Rule(trips=4, min_destinations=3), "after", "takes 16 trips out, and no more than 1 may be suppressed"),
+        (Rule(trips=20, min_destinations=2), "after", "suppresses 16 trips, and no more than 1 may be suppressed"),
+        (Rule(trips=4, min_destinations=3), "after", "suppresses 16 trips, and no more than 1 may be suppressed"),
     ],
 )
 def test_why_nothing_is_published(rule: Rule, suppress: str, said: str) -> None:

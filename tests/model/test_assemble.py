@@ -71,7 +71,7 @@ def test_all_that_goes_with_the_suppressed_is_told() -> None:
 @pytest.mark.parametrize(
     ("spent", "said"),
     [
-        (334, "takes 334 trips out, and no more than 100 may be suppressed; it takes a budget of about 0.334, or"),
+        (334, "suppresses 334 trips, and no more than 100 may be suppressed; it takes a budget of about 0.334, or"),
         (3335, "it takes a budget of about 0.334"),
         (9990, "it takes a budget of about 0.999"),
         (9991, "no budget would do"),

@@ -131,10 +131,10 @@ def test_weight_lost_and_weight_invented(good: dict[str, Any], lost: int) -> Non
 
 
 def test_what_is_suppressed_is_what_the_pairs_say(good: dict[str, Any]) -> None:
-    refused(good, "not what the unpublished pairs add up to", suppressed=replace(good["suppressed"], pairs=3))
+    refused(good, "not that of the unpublished pairs", suppressed=replace(good["suppressed"], pairs=3))
     assignment = good["assignment"]
     swapped = assignment.published[::-1].copy()
-    refused(good, "not what the unpublished pairs add up to", assignment=replace(assignment, published=swapped))
+    refused(good, "not that of the unpublished pairs", assignment=replace(assignment, published=swapped))
 
 
 def test_a_published_pair_lies_in_a_class(good: dict[str, Any]) -> None:
@@ -192,14 +192,14 @@ def test_what_nested_classes_pass_on_is_accounted_for(
     if (trips, weight) == (6, 12):
         assert len(Release(**parts).classes) == 2
     else:
-        refused(parts, "what is suppressed is not what the unpublished pairs add up to")
+        refused(parts, "not that of the unpublished pairs")
 
 
 def test_classes_that_lie_in_each_other_are_of_a_nested_release_and_of_no_other(good: dict[str, Any]) -> None:
     assert Release(**good).structure == "partition"
     assert not Release(**good).is_nested
-    refused(good, "only nested classes", structure=Structure.NESTED)
-    refused(good, "only nested classes", classes=replace(good["classes"], finest_pairs=np.array([1, 1])))
+    refused(good, "for nested classes only", structure=Structure.NESTED)
+    refused(good, "for nested classes only", classes=replace(good["classes"], finest_pairs=np.array([1, 1])))
 
 
 def test_no_more_is_missing_than_is_told(good: dict[str, Any]) -> None:

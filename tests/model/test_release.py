@@ -103,7 +103,7 @@ def test_a_release_cannot_be_built_below_its_rule() -> None:
     with pytest.raises(UnsafeReleaseError, match="below"):
         Release(**fields | {"spec": ReleaseSpec(Rule(trips=2))})
     assignment = release.assignment_in_memory
-    with pytest.raises(UnsafeReleaseError, match="not what the unpublished pairs add up to"):
+    with pytest.raises(UnsafeReleaseError, match="not that of the unpublished pairs"):
         Release(**fields | {"assignment": replace(assignment, published=np.array([False]))})
     with pytest.raises(UnsafeReleaseError, match="in no class"):
         Release(**fields | {"assignment": replace(assignment, area_of_pair=np.array([-1]))})

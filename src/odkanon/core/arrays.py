@@ -180,6 +180,16 @@ def sort_keys(keys: Ints, key_space: int) -> tuple[Ints, Ints]:
     return both & ((1 << bits) - 1), both >> bits
 
 
+def locate(keys: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[Ints, Bools]:
+    """Return the position of each wanted value among distinct keys, 0 if it does not occur, and whether it occurs."""
+    if len(keys) == 0:
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
+    order = np.argsort(keys, kind="stable")
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    found = keys[at] == wanted
+    return np.where(found, at, 0), found
+
+
 def number_groups(keys: Ints, key_space: int) -> tuple[Ints, Codes]:
     """Return the distinct keys in ascending order, and for each row the number of its key."""
     groups = group_keys(keys, key_space)

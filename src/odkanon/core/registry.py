@@ -1,4 +1,4 @@
-"""Registries that other packages extend, by name or by entry point; and optional dependencies."""
+"""Registries that other packages extend, by name or by entry point; lazy modules; and optional dependencies."""
 
 from __future__ import annotations
 
@@ -90,6 +90,16 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+class LazyModule:
+    """A module of this package that is imported when one of its functions is first called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
 
 
 def import_extra(module: str, *, purpose: str, extra: str, package: str | None = None) -> Any:

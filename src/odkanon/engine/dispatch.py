@@ -142,16 +142,12 @@ def load(
     spark_master: str | None = None,
     attributes: Sequence[AttributeSpec] = (),
 ) -> Matrix:
-    """Read trips, or records between zones, into an OD matrix; see `read_matrix`.
+    """Read trips, or records between zones, into an OD matrix.
 
-    Parameters
-    ----------
-    reading : InputSpec
-        The source and how to read it; for Spark, anything that it can read.
-    engine, memory_limit, spark_master
-        See `read_matrix`; without a master, Spark takes it from the environment.
-    attributes : sequence of AttributeSpec
-        The attributes of a cube; see `odkanon.attributes.spec.parse_attributes`.
+    * ``reading``: the source and how to read it; for Spark, anything that it can read.
+    * ``engine``, ``memory_limit``, ``spark_master``: see `read_matrix`; without a master, Spark takes it from the
+      environment.
+    * ``attributes``: the attributes of a cube; see `odkanon.attributes.spec.parse_attributes`.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownNameError.among("engine", engine, ENGINES)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,14 +42,21 @@ class NodeFlows(MeasureColumns):
 
     def take(self, which: Ints) -> NodeFlows:
         """Return some of the flows."""
-        return replace(
-            self,
+        return self.with_masses(
+            lambda name: getattr(self, name)[which],
             codes=tuple(code[which] for code in self.codes),
-            pairs=self.pairs[which],
-            trips=self.trips[which],
-            weight_units=None if self.weight_units is None else self.weight_units[which],
             contributors={name: count[which] for name, count in self.contributors.items()},
         )
+
+    def with_masses(self, change: Callable[[str], Ints], **others: Any) -> NodeFlows:
+        """Return the flows with each additive mass replaced, given the name of its field, and with other fields."""
+        weight = None if self.weight_units is None else change("weight_units")
+        return replace(self, pairs=change("pairs"), trips=change("trips"), weight_units=weight, **others)
+
+    def totals(self) -> Totals:
+        """Return the totals of all flows."""
+        weight = None if self.weight_units is None else int(self.weight_units.sum())
+        return Totals(int(self.pairs.sum()), int(self.trips.sum()), weight)
 
     def flows(self, contributions: Mapping[str, Contributions] | None = None, scale: int | None = None) -> Flows:
         """Return OD pairs between leaves as flows."""
@@ -70,8 +77,8 @@ class NodeFlows(MeasureColumns):
 def codes_to_keys(nodes: Sequence[int], *parts: Sequence[Ints]) -> tuple[Ints, ...]:
     """Return one number for each combination of nodes, in the order of their codes.
 
-    Combinations of all parts have their numbers in common. Where all possible ones exceed 64 bits (seven attributes of
-    512 values, for example), those that occur are renumbered along the way.
+    Equal combinations have the same number in all parts. If the numbers of all possible ones exceed 64 bits (as with
+    seven attributes of 512 values), those that occur are renumbered along the way.
 
     * ``nodes``: for each axis, the number of nodes.
     * ``parts``: for each axis, the nodes of some combinations.
@@ -127,25 +134,20 @@ class NestedRows:
 
     def classes(self) -> tuple[Zones, Zones, Classes, Ints]:
         """Return the zones and classes, and for each class the number of its row."""
-        zones, number = zip(*(self._zones(axis) for axis in (0, 1)), strict=True)
         groups = self.groups
+        each = (zones_of_nodes(self.trees[axis], self.levels[axis], groups.codes[axis]) for axis in (0, 1))
+        zones, number = zip(*each, strict=True)
         flows = Flows(number[0], number[1], groups.pairs, groups.trips, groups.weight_units, {}, groups.scale)
         origins, destinations, classes, rows = published_classes(flows, np.ones(len(flows), dtype=bool), *zones)
-        at_least = {name: count[rows] for name, count in groups.contributors.items()}
-        attributes = {axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)}
-        return (
-            origins,
-            destinations,
-            replace(
-                classes,
-                min_contributors=at_least,
-                finest_pairs=self.finest_pairs[rows],
-                at_cap=self.at_cap[rows],
-                hides_weight=self.hides_weight[rows],
-                attributes=attributes,
-            ),
-            rows,
+        nested = replace(
+            classes,
+            min_contributors={name: count[rows] for name, count in groups.contributors.items()},
+            finest_pairs=self.finest_pairs[rows],
+            at_cap=self.at_cap[rows],
+            hides_weight=self.hides_weight[rows],
+            attributes={axis.name: self._labels(at, rows) for at, axis in enumerate(self.axes, 2)},
         )
+        return origins, destinations, nested, rows
 
     def area_of_pair(self, rows: Ints, row_of_pair: Codes) -> Codes:
         """Return the class in whose area each OD pair lies, given the rows of classes and of pairs; -1 for none."""
@@ -158,8 +160,7 @@ class NestedRows:
     def _labels(self, axis: int, rows: Ints) -> npt.NDArray[np.str_]:
         """Return the values of rows on the axis of an attribute."""
         tree, level, code = self.trees[axis], self.levels[axis][rows], self.groups.codes[axis][rows]
-        first = np.cumsum([0, *(len(ids) for ids in tree.ids)])
-        return np.concatenate([ids.astype(np.str_) for ids in tree.ids])[first[level] + code]
-
-    def _zones(self, axis: int) -> tuple[Zones, Codes]:
-        return zones_of_nodes(self.trees[axis], self.levels[axis], self.groups.codes[axis])
+        labels: npt.NDArray[np.str_] = np.concatenate([ids.astype(np.str_) for ids in tree.ids])[
+            tree.offsets[level] + code
+        ]
+        return labels

@@ -28,24 +28,19 @@ class Engine(Protocol):
 
     def tree(self, axis: Axis) -> Hierarchy:
         """Return the hierarchy over the leaves of an axis."""
-        ...
 
     def node_masses(self, axis: Axis, measure: str) -> tuple[Ints, ...]:
         """Return the mass of every node of an axis, by level."""
-        ...
 
     def coarsen(self, origins: Cut, destinations: Cut) -> Engine:
         """Return the engine over the classes of two cuts, from which coarser cuts are reached faster."""
-        ...
 
     def totals_below(self, rule: Rule) -> Totals:
         """Return the total of the classes that do not meet the rule."""
-        ...
 
     @property
     def flows(self) -> Flows:
         """The classes."""
-        ...
 
 
 class Residual(Protocol):
@@ -53,11 +48,9 @@ class Residual(Protocol):
 
     def lift(self, axis: int, parent: Ints, nodes: int) -> Residual:
         """Return the residual grouped by the parents on one axis, of which there are ``nodes``."""
-        ...
 
     def at_least(self, trips: int) -> NodeFlows:
         """Return the groups with at least this many trips, sorted by their codes."""
-        ...
 
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> Residual:
         """Return the residual once some groups are listed.
@@ -68,11 +61,9 @@ class Residual(Protocol):
         * ``reassigned``: the measure whose contributors keep the trips that stay, see
           `odkanon.engine.memory.residual.choose_leaving_trips`; other measures lose theirs.
         """
-        ...
 
     def totals(self) -> Totals:
         """Return the total of the residual."""
-        ...
 
 
 class Workspace(Protocol):
@@ -81,31 +72,24 @@ class Workspace(Protocol):
     @property
     def remaining(self) -> Totals:
         """The total of what is left."""
-        ...
 
     def engine(self, measures: frozenset[str]) -> Engine:
         """Return an engine over what is left that counts trips and the given measures."""
-        ...
 
     def presuppress(self, rule: Rule, *, levels: int, budget: Budget) -> Workspace:
         """Return the pairs that Algorithm 1 of the paper keeps; see `odkanon.engine.memory.workspace`."""
-        ...
 
     def release(self, spec: ReleaseSpec, classes: Engine, cuts: tuple[Cut, Cut]) -> Release:
         """Return the release of two cuts, to which ``classes`` has been coarsened (or to finer ones)."""
-        ...
 
     def residual_trips(self, nodes: Sequence[int], contributors: Collection[str]) -> Residual:
         """Return the remaining pairs as the residual of a cascade.
 
         ``nodes`` is the number of leaves of each axis; ``contributors`` names the measures whose contributors count.
         """
-        ...
 
     def nested_release(self, spec: ReleaseSpec, nested: NestedRows) -> Release:
         """Return the release of nested rows."""
-        ...
 
     def refuse(self, spec: ReleaseSpec, refusal: str) -> Release:
         """Return the release that publishes nothing, with the reason."""
-        ...

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odkanon.core.arrays import Codes, Ints
+from odkanon.core.arrays import Codes, Ints, locate
 from odkanon.errors import InputError
 from odkanon.methods.method_registry import is_nested
 from odkanon.model.assemble import assemble
@@ -66,6 +66,12 @@ class Zoning:
 
     origins: AxisZones
     destinations: AxisZones
+
+    def over(self, od: ODMatrix, full: Hierarchy | None = None) -> tuple[Zones, Zones, Codes, Codes]:
+        """Return the zones of both axes over a matrix, and for each pair the zones of its ends; see `lay_over`."""
+        origins, zone_of_origin = lay_over(self.origins, od.origins, full)
+        destinations, zone_of_destination = lay_over(self.destinations, od.destinations, full)
+        return origins, destinations, zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
 
 
 def zoning_of(release: Release | SavedRelease) -> Zoning:
@@ -205,11 +211,7 @@ def _lookup_leaves(zones: AxisZones, full: Hierarchy, leaves: npt.NDArray[Any]) 
 
 def _assign(zone_of_leaf: Codes, above: npt.NDArray[Any], nodes: npt.NDArray[Any], zone: Ints) -> None:
     """Assign each leaf to the zone of its ancestor; raise if a leaf is in two zones."""
-    if len(nodes) == 0 or len(above) == 0:
-        return
-    order = np.argsort(nodes, kind="stable")
-    at = order[np.minimum(np.searchsorted(nodes, above, sorter=order), len(nodes) - 1)]
-    found = nodes[at] == above
+    at, found = locate(nodes, above)
     if np.any(zone_of_leaf[found] >= 0):
         raise InputError(
             "zones of this release overlap, because its method cuts destinations for each origin anew; "
@@ -234,9 +236,7 @@ def release_on_zones(od: ODMatrix, rule: Rule, zoning: Zoning, *, full: Hierarch
     True
     """
     rule.check_available(od.measures)
-    origins, zone_of_origin = lay_over(zoning.origins, od.origins, full)
-    destinations, zone_of_destination = lay_over(zoning.destinations, od.destinations, full)
-    origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
+    origins, destinations, origin_zone, destination_zone = zoning.over(od, full)
     inside = (origin_zone >= 0) & (destination_zone >= 0)
     spec = ReleaseSpec(rule, None, "zones", {"trips_outside": int(od.flows.trips[~inside].sum())})
     release = assemble(

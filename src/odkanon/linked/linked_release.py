@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odkanon.attributes.dimensions import Dimension, parent_dimension
+from odkanon.core.registry import LazyModule
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.fixed_zoning import Zoning
 from odkanon.linked.suppression_pattern import find_rare, jointly_rare
@@ -23,6 +24,11 @@ from odkanon.model.rule import Rule
 from odkanon.read.area import Area
 from odkanon.read.od_matrix import count_trips
 from odkanon.read.trips import Trips
+
+if TYPE_CHECKING:
+    from odkanon.pipeline import shorthands
+else:
+    shorthands = LazyModule("odkanon.pipeline.shorthands")
 
 RARE = "of segments too small for a table, even linked"
 
@@ -78,14 +84,10 @@ class LinkedReleases:
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """The cautions about them, one text each."""
-        from odkanon.pipeline import shorthands
-
         return tuple(shorthands.cautions_of(self))
 
     def save(self, folder: str | Path, *, force: bool = False, matrix: Any = None) -> Path:
         """Write the releases as one folder, all or nothing; see `odkanon.publish.save.save_linked`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.save_linked(self, Path(folder), force=force, matrix=matrix)
 
     def __repr__(self) -> str:
@@ -95,8 +97,6 @@ class LinkedReleases:
         return f"LinkedReleases(the whole and {published} of {len(self.parts)} tables by {dimensions}{cautions})"
 
     def _repr_html_(self) -> str:
-        from odkanon.pipeline import shorthands
-
         return shorthands.linked_html(self)
 
 

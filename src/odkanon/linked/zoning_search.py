@@ -13,7 +13,7 @@ import numpy as np
 from odkanon.attributes.dimensions import Dimension
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum
 from odkanon.errors import RefusedError
-from odkanon.linked.fixed_zoning import Zoning, lay_over, zoning_of
+from odkanon.linked.fixed_zoning import Zoning, zoning_of
 from odkanon.linked.suppression_pattern import Plan, count_values, find_rare, make_plan
 from odkanon.methods import anonymize
 from odkanon.model.assemble import assemble
@@ -80,10 +80,8 @@ class LinkedTables:
 
     def on(self, zoning: Zoning, factor: float, parameters: dict[str, Any]) -> Attempt:
         """Plan what to publish on a zoning."""
-        _, origin_zone = lay_over(zoning.origins, self.od.origins)
-        _, destination_zone = lay_over(zoning.destinations, self.od.destinations)
         width = len(zoning.destinations.ids)
-        key = _keys(origin_zone[self.od.flows.origin], destination_zone[self.od.flows.destination], width)
+        key = _keys(*zoning.over(self.od)[2:], width)
         keys = np.unique(key[key >= 0])
         klass = np.where(key < 0, -1, np.searchsorted(keys, key))
         plan = make_plan(self.od.flows, klass, len(keys), self.dimensions, self.parents, self.rule, widths=self.widths)
@@ -91,9 +89,7 @@ class LinkedTables:
 
     def release(self, od: ODMatrix, spec: ReleaseSpec, attempt: Attempt, published: Bools) -> Release:
         """Return the release of a matrix on the zoning, limited to the classes that may be published."""
-        origins, zone_of_origin = lay_over(attempt.zoning.origins, od.origins)
-        destinations, zone_of_destination = lay_over(attempt.zoning.destinations, od.destinations)
-        origin_zone, destination_zone = zone_of_origin[od.flows.origin], zone_of_destination[od.flows.destination]
+        origins, destinations, origin_zone, destination_zone = attempt.zoning.over(od)
         key = _keys(origin_zone, destination_zone, attempt.width)
         at = np.minimum(np.searchsorted(attempt.number_of, key), len(attempt.number_of) - 1)
         return assemble(

@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Codes
+from odkanon.core.arrays import Bools, Codes, locate
 from odkanon.model.flows import Flows, Totals
 from odkanon.model.od import ODMatrix
 from odkanon.model.published_flows import Assignment, published_classes
@@ -82,8 +82,8 @@ def over_budget(rule: Rule, budget: Budget, whole: Spendable, spent: int) -> str
     share = ceil(Fraction(spent, budget.mass(whole)) * 1000) / 1000
     enough = f"it takes a budget of about {share:g}" if share < 1 else "no budget would do"
     return (
-        f"{rule} takes {spent:,} {budget.of} out, and no more than {budget.allowance(whole):,} may be suppressed; "
-        f"{enough}, or ask for less of what goes beyond the thresholds"
+        f"{rule} suppresses {spent:,} {budget.of}, and no more than {budget.allowance(whole):,} may be suppressed; "
+        f"{enough}, or relax the constraints beyond the thresholds"
     )
 
 
@@ -120,11 +120,7 @@ def release_of_cuts(
 
 def _area(merged: Flows, class_of_merged: Codes, origin_zone: Codes, destination_zone: Codes) -> Codes:
     """Return for each pair the class between its zones, even if the pair itself was suppressed before."""
-    if len(merged) == 0:
-        return np.full(len(origin_zone), -1, dtype=np.int32)
-    width = int(destination_zone.max()) + 1
+    width = int(destination_zone.max(initial=0)) + 1
     keys = merged.origin.astype(np.int64) * width + merged.destination
-    wanted = origin_zone.astype(np.int64) * width + destination_zone
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = (keys[at] == wanted) & (destination_zone >= 0)
-    return np.where(found, class_of_merged[at], -1).astype(np.int32)
+    at, found = locate(keys, origin_zone.astype(np.int64) * width + destination_zone)
+    return np.append(class_of_merged, np.int32(-1))[np.where(found & (destination_zone >= 0), at, -1)]

@@ -88,9 +88,8 @@ class Totals:
         return Totals(self.pairs + other.pairs, self.trips + other.trips, weight)
 
     def __sub__(self, other: Totals) -> Totals:
-        own, others = self.weight_units, other.weight_units
-        weight = None if own is None or others is None else own - others
-        return Totals(self.pairs - other.pairs, self.trips - other.trips, weight)
+        weight = None if other.weight_units is None else -other.weight_units
+        return self + Totals(-other.pairs, -other.trips, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,28 +163,21 @@ class Flows(MeasureColumns):
         """Return some adjacent flows, without contributors."""
         part = slice(first, last)
         weight = None if self.weight_units is None else self.weight_units[part]
-        pairs, trips = self.pairs[part], self.trips[part]
-        return Flows(self.origin[part], self.destination[part], pairs, trips, weight, scale=self.scale)
+        return Flows(
+            self.origin[part], self.destination[part], self.pairs[part], self.trips[part], weight, scale=self.scale
+        )
 
     def merge(self, origin: Codes, destination: Codes) -> tuple[Flows, Codes]:
-        """Merge all flows with the same new origin and destination.
+        """Return flows merged by their new places, sorted by origin and destination, and the new row of each old flow.
 
         * ``origin``, ``destination``: for each flow, the numbers of its new places.
-
-        Returns
-        -------
-        merged : Flows
-            Sorted by origin and destination.
-        number : array of int
-            For each old flow, the row of its merged flow.
         """
-        width = int(destination.max(initial=0)) + 1
-        height = int(origin.max(initial=0)) + 1
+        width, height = int(destination.max(initial=0)) + 1, int(origin.max(initial=0)) + 1
         merged = merge_keys(origin.astype(np.int64) * width + destination, height * width, *self._additive)
         return self._merged(merged, origin, destination), merged.number
 
     def merge_attributes(self) -> Flows:
-        """Merge all flows with the same places and attributes."""
+        """Return flows merged by places and attributes."""
         number = np.zeros(len(self), dtype=np.int64)
         for code in (self.origin, self.destination, *self.attributes):
             number = group_keys(number * (int(code.max(initial=0)) + 1) + code, 2**62).number.astype(np.int64)
@@ -194,7 +186,7 @@ class Flows(MeasureColumns):
         return replace(flows, attributes=tuple(code[merged.first] for code in self.attributes))
 
     def merge_destinations(self, parent: Codes) -> tuple[Flows, Codes]:
-        """Merge the destinations of sorted flows into their parents, which have the same order; see `merge`."""
+        """Return sorted flows with destinations merged into their parents, which have the same order; see `merge`."""
         destination = parent[self.destination]
         opens = np.ones(len(self), dtype=bool)
         opens[1:] = (self.origin[1:] != self.origin[:-1]) | (destination[1:] != destination[:-1])

@@ -6,19 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from odkanon.attributes.hierarchies import AttributeAxis
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.core.parsing import format_number
+from odkanon.core.registry import LazyModule
 from odkanon.model.axes import AXES as AXES
 from odkanon.model.axes import Axis as Axis
 from odkanon.model.flows import Flows, record_contributions
 from odkanon.model.measures import MEASURES, MeasureColumns, exact_masses
 from odkanon.model.provenance import Rejected, Source, Summary
 from odkanon.zoning.hierarchy import Hierarchy, single_point
+
+if TYPE_CHECKING:
+    from odkanon.pipeline import shorthands
+else:
+    shorthands = LazyModule("odkanon.pipeline.shorthands")
 
 LOCATED = 10
 """H3 resolution for comparing a release with its trips, if its leaves are coarser than their coordinates."""
@@ -30,39 +36,31 @@ class Matrix(Protocol):
     @property
     def summary(self) -> Summary:
         """The totals of the matrix and its provenance."""
-        ...
 
     @property
     def origins(self) -> Hierarchy:
         """The tree over the origins."""
-        ...
 
     @property
     def destinations(self) -> Hierarchy:
         """The tree over the destinations."""
-        ...
 
     @property
     def axes(self) -> tuple[AttributeAxis, ...]:
         """The attributes of a cube."""
-        ...
 
     @property
     def located(self) -> Matrix:
         """The same trips between smaller cells than the leaves, if their coordinates are known; else this matrix."""
-        ...
 
     def with_axes(self, axes: Sequence[AttributeAxis], numbers: Sequence[Codes]) -> Matrix:
         """Return the matrix with other values on its attribute axes, given the number of each of the old ones."""
-        ...
 
     def in_memory(self) -> ODMatrix:
         """Return the matrix with its pairs in memory; raise if they do not fit there."""
-        ...
 
     def on_trees(self, origins: tuple[Hierarchy, Ints], destinations: tuple[Hierarchy, Ints]) -> Matrix:
         """Return the matrix over other trees of the same leaves, each given with the old positions of its leaves."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +204,6 @@ class ODMatrix(MeasureColumns):
         return f"ODMatrix({', '.join(parts)}; {leaves})"
 
     def _repr_html_(self) -> str:
-        from odkanon.pipeline import shorthands
-
         return shorthands.od_html(self)
 
 

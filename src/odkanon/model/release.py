@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from odkanon.core.arrays import Bools, Codes, Frozen, group_sum
 from odkanon.core.parsing import check_result
+from odkanon.core.registry import LazyModule
 from odkanon.errors import InputError, UnsafeReleaseError
 from odkanon.model.axes import Subject
 from odkanon.model.flows import Totals
@@ -26,6 +27,7 @@ from odkanon.model.rule import Rule
 from odkanon.zoning.zones import Zones
 
 if TYPE_CHECKING:
+    from odkanon.pipeline import shorthands
     from odkanon.pipeline.shorthands import (
         Accuracy,
         CubeView,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
         NotebookMap,
         ZoneTable,
     )
+else:
+    shorthands = LazyModule("odkanon.pipeline.shorthands")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +117,7 @@ class Release(Frozen):
         if not self.rule.thresholds_only and len(self.classes):
             self._check_constraints()
         if self.is_nested != (self.classes.finest_pairs is not None):
-            raise UnsafeReleaseError(
-                "only nested classes have leaf pairs of which they are the finest, and all of them do"
-            )
+            raise UnsafeReleaseError("finest_pairs is for nested classes only, and each of them needs it")
         if self.refusal is None and not self.is_nested:
             # Nested classes bound the residual themselves; its total is never published and may be small.
             self._check_suppressed()
@@ -141,7 +143,7 @@ class Release(Frozen):
         flows, published = assignment.od.flows, assignment.published
         excess = assignment.excess or Totals(weight_units=None if flows.weight_units is None else 0)
         if flows.totals(~published) + excess != self.suppressed:
-            raise UnsafeReleaseError("what is suppressed is not what the unpublished pairs add up to")
+            raise UnsafeReleaseError("the suppressed total is not that of the unpublished pairs")
         classes = assignment.area_of_pair[published]
         if np.any(classes < 0):
             raise UnsafeReleaseError("a published pair lies in no class")
@@ -335,36 +337,26 @@ class Release(Frozen):
     @cached_property
     def lower_bound(self) -> LowerBound | None:
         """Lower bounds on the same hierarchies, with the same rule and budget; see `odkanon.lower_bound`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.lower_bound(self)
 
     @cached_property
     def accuracy(self) -> dict[str, Accuracy]:
         """How accurate its flows are between places of interest, by measure; see `odkanon.accuracy`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.accuracy_of(self)
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """What to know before publication, one text each; the command line prints these, Python warns of them."""
-        from odkanon.pipeline import shorthands
-
         return tuple(shorthands.cautions_of(self))
 
     @cached_property
     def flows(self) -> FlowTable:
         """The published flows, weights in their own unit; ``to_pandas()``, ``to_polars()``, ``to_matrix()``, ..."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.flow_table(self)
 
     @cached_property
     def zones(self) -> ZoneTable:
         """The zones of both axes; ``to_geopandas()`` has their outlines."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.zone_table(self)
 
     def to_arrow(self) -> pa.Table:
@@ -402,37 +394,25 @@ class Release(Frozen):
             ``destination`` zones; null if the trip is suppressed or not part of the input. In a cascade, some trips of
             a capped row are counted in a coarser one.
         """
-        from odkanon.pipeline import shorthands
-
         return shorthands.locate(self, trips)
 
     def estimate(self, **question: Any) -> FlowEstimates:
         """Return estimated flows between areas, and bounds that hold; see `SavedRelease.estimate`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.estimate(self, question)
 
     def save(self, folder: str | Path, *, force: bool = False, matrix: Any = None, texts: Any = None) -> Path:
         """Write the release as a folder, all or nothing; see `odkanon.publish.save.save_release`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.save(self, Path(folder), force=force, matrix=matrix, texts=texts)
 
     def view(self, where: str | None = None) -> CubeView:
         """Return some of the trips of a cube as a matrix; see `odkanon.publish.attribute_view`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.view(self, where)
 
     def map(self, *, height: int = 800) -> NotebookMap:
         """Show the release as a page inside a notebook; see `odkanon.pipeline.shorthands.release_map`."""
-        from odkanon.pipeline import shorthands
-
         return shorthands.release_map(self, height=height)
 
     def _repr_html_(self) -> str:
-        from odkanon.pipeline import shorthands
-
         return shorthands.release_html(self)
 
     def __repr__(self) -> str:

@@ -76,8 +76,8 @@ def cost_column(of: BudgetOf) -> str:
 
 
 TOO_FEW_SUPPRESSED = (
-    "what is below the rule is too little to be left out unseen, and if the smallest flow went with it, nothing would "
-    "be left; allow nothing to be suppressed (a budget of 0), or bring more data"
+    "the suppressed trips are below the rule, so that their total would disclose them, and suppressing the smallest "
+    "flow with them would leave nothing; allow no suppression (a budget of 0), or bring more data"
 )
 
 

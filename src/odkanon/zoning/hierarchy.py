@@ -26,7 +26,6 @@ class StudyArea(Protocol):
 
     def mask(self, resolution: int) -> Cells:
         """Return the disjoint cells, of any resolutions up to the given one, that cover it."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

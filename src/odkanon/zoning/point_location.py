@@ -27,7 +27,6 @@ class PlaceFinder(Protocol):
 
     def find(self, lat: Floats, lon: Floats) -> Ints:
         """Return the number of the place of each point; `NOWHERE` where there is none."""
-        ...
 
 
 @dataclass(frozen=True)

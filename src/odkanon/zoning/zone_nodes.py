@@ -41,20 +41,16 @@ class ZoneNodes(Protocol):
     @property
     def depth(self) -> Ints:
         """Depth of each node; that of the root is 0."""
-        ...
 
     @property
     def size(self) -> Floats:
         """Size of each node, in any unit."""
-        ...
 
     def take(self, which: Ints) -> ZoneNodes:
         """Return some of the nodes."""
-        ...
 
     def above(self, which: Ints, depth: int) -> npt.NDArray[Any]:
         """Return the ids of the ancestors of some nodes at a depth; a node is its own ancestor at its depth."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

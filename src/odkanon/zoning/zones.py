@@ -58,22 +58,14 @@ class Zones(Frozen):
 
     def take(self, which: Codes | Ints) -> Zones:
         """Return some of the zones, in the given order."""
-
-        def some(values: Array | None) -> Array | None:
-            return None if values is None else values[which]
-
-        return Zones(
-            self.ids[which],
-            some(self.leaves),
-            some(self.resolution),
-            some(self.level),
-            some(self.bounds),
-            self.outlines,
-            *(
-                None if lists is None else tuple(lists[zone] for zone in which.tolist())
-                for lists in (self.cells, self.places)
-            ),
-        )
+        taken: dict[str, Any] = {}
+        for name in ("ids", "leaves", "resolution", "level", "bounds"):
+            values = getattr(self, name)
+            taken[name] = None if values is None else values[which]
+        for name in ("cells", "places"):
+            lists = getattr(self, name)
+            taken[name] = None if lists is None else tuple(lists[zone] for zone in which.tolist())
+        return replace(self, **taken)
 
     def describe(self, zone: int) -> dict[str, Any]:
         """Return the data-independent properties of a zone: id, kind, H3 resolution or level, cells, area."""

@@ -24,7 +24,7 @@ from odkanon.core.sql import quote_text
 from odkanon.core.system import machine_memory
 from odkanon.engine.sql.backend import BYTES_PER_FLOW, PartWork, StoredTable, new_table_name, store_query
 from odkanon.engine.sql.cell_workers import Placement, place_batch, place_batches, worker_count
-from odkanon.engine.sql.row_checks import Statement, TableInput
+from odkanon.engine.sql.row_checks import SqlInput, Statement
 from odkanon.errors import InputError, UnreadableFileError, is_disk_full
 from odkanon.read.tables.table import SourceTable, measure_progress, share_of
 
@@ -201,7 +201,7 @@ _BATCH = 500_000
 
 
 @dataclass(frozen=True, eq=False)
-class DuckInput(TableInput):
+class DuckInput(SqlInput):
     """A table that DuckDB can scan."""
 
     table: SourceTable

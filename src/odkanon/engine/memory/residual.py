@@ -52,14 +52,7 @@ class MemoryResidual:
         found = group_keys(keys, key_space(radix))
         first = found.first()
         contributions = {name: each.relabel(found.number, found.count) for name, each in self.contributions.items()}
-        groups = NodeFlows(
-            tuple(code[first] for code in codes),
-            found.sum(old.pairs),
-            found.sum(old.trips),
-            None if old.weight_units is None else found.sum(old.weight_units),
-            {},
-            old.scale,
-        )
+        groups = old.with_masses(lambda name: found.sum(getattr(old, name)), codes=tuple(code[first] for code in codes))
         return replace(self, nodes=radix, groups=groups, contributions=contributions, group=found.number[self.group])
 
     def at_least(self, trips: int) -> NodeFlows:
@@ -82,19 +75,12 @@ class MemoryResidual:
         row_of_pair = row[self.group]
         pending = row_of_pair < 0
         untouched = np.where(row < 0, number, -1).astype(np.int32)
-        weight = (
-            None
-            if groups.weight_units is None or left.weight_units is None
-            else _put(groups.weight_units, at, left.weight_units)
-        )
-        residual = NodeFlows(
-            groups.codes,
-            _put(groups.pairs, at, left.pairs),
-            _put(groups.trips, at, left.trips),
-            weight,
-            {},
-            groups.scale,
-        )
+
+        def without_listed(name: str) -> Ints:
+            masses: Ints = getattr(groups, name).copy()
+            masses[at] = getattr(left, name)
+            return masses
+
         contributions = {name: each.relabel(untouched, int(stays.sum())) for name, each in self.contributions.items()}
         if reassigned is not None and left.trips.any():
             here = np.full(len(groups.trips), -1, dtype=np.int32)
@@ -108,7 +94,7 @@ class MemoryResidual:
             contributions[reassigned] = contributions[reassigned].joined(leaving)
         return MemoryResidual(
             self.nodes,
-            residual.take(np.flatnonzero(stays)),
+            groups.with_masses(without_listed).take(np.flatnonzero(stays)),
             contributions,
             self.pair[pending],
             number[self.group[pending]],
@@ -118,8 +104,7 @@ class MemoryResidual:
 
     def totals(self) -> Totals:
         """Return the total of the residual."""
-        weight = None if self.groups.weight_units is None else int(self.groups.weight_units.sum())
-        return Totals(int(self.groups.pairs.sum()), int(self.groups.trips.sum()), weight)
+        return self.groups.totals()
 
     def row_of_pair(self, pairs: int) -> Codes:
         """Return the row of each OD pair of the matrix; -1 for none."""
@@ -130,11 +115,11 @@ class MemoryResidual:
 
 
 def leave_out(flows: Flows, unit: str | None, share: float, random: np.random.Generator) -> tuple[Flows, Totals]:
-    """Return flows without all trips of some contributors, drawn at random, and what was left out.
+    """Return flows without all trips of contributors drawn at random, and the total of these trips.
 
-    * ``unit``: the measure that counts the contributors; trips of nobody, or all trips where it is None, are drawn one
-      by one.
-    * ``share``: the probability with which each of them is left out.
+    * ``unit``: the measure that counts the contributors; trips without a contributor, or all trips if it is None, are
+      drawn one by one.
+    * ``share``: the probability that a contributor or trip is drawn.
     """
     trips, weight, contributions = np.zeros_like(flows.trips), np.zeros_like(flows.trips), dict(flows.contributions)
     nobody = flows.trips
@@ -151,7 +136,7 @@ def leave_out(flows: Flows, unit: str | None, share: float, random: np.random.Ge
     trips = trips + drawn
     if flows.weight_units is None:
         return replace(flows, trips=flows.trips - trips, contributions=contributions), Totals(0, int(trips.sum()))
-    # Where single weights are not known, those left out have the mean weight of what is there.
+    # Trips drawn one by one have no weight of their own: they get the mean weight of their flow.
     weight = weight + (flows.weight_units - weight) // np.maximum(flows.trips - trips + drawn, 1) * drawn
     left = replace(
         flows, trips=flows.trips - trips, weight_units=flows.weight_units - weight, contributions=contributions
@@ -160,18 +145,13 @@ def leave_out(flows: Flows, unit: str | None, share: float, random: np.random.Ge
 
 
 def choose_leaving_trips(contributions: Contributions, trips: Ints, leave: Ints) -> Ints:
-    """Choose which trips leave their group, so that as many contributors as possible are on both sides.
+    """Return how many trips of each contribution leave, such that as many contributors as possible are on both sides.
 
-    Trips without a contributor leave first, then one trip of each contributor that has several, then the other trips
-    of these except one, and last the only remaining trip of a contributor; contributors go in their order.
+    Trips without a contributor leave first, then one trip of each contributor with several, then all others of these
+    except one, and last the only remaining trip of a contributor. Contributors leave in ascending order.
 
     * ``contributions``: sorted by group and contributor, with trips.
-    * ``trips``, ``leave``: for each group, its trips and how many of them leave.
-
-    Returns
-    -------
-    array of int
-        For each contribution, how many of its trips leave.
+    * ``trips``, ``leave``: for each group, its trips and the number of them that leave.
     """
     group, own = contributions.flow, contributions.masses["trips"]
     wanted = np.maximum(leave - (trips - group_sum(group, len(trips), own)), 0)
@@ -183,9 +163,3 @@ def choose_leaving_trips(contributions: Contributions, trips: Ints, leave: Ints)
         wanted = wanted - group_sum(group, len(trips), going)
         gone = gone + going
     return gone
-
-
-def _put(values: Ints, at: Ints, new: Ints) -> Ints:
-    changed = values.copy()
-    changed[at] = new
-    return changed

@@ -25,7 +25,7 @@ from odkanon.engine.spark.backend import (
 from odkanon.engine.spark.csv_lines import Lines, count_unreadable, first_lines, lines_of, scan_lines
 from odkanon.engine.sql.backend import StoredTable, new_table_name
 from odkanon.engine.sql.cell_workers import Placement
-from odkanon.engine.sql.row_checks import Statement, TableInput
+from odkanon.engine.sql.row_checks import SqlInput, Statement
 from odkanon.errors import InputError
 from odkanon.read.input_spec import InputSpec
 from odkanon.read.tables.containers import check_file
@@ -99,7 +99,7 @@ class TextRows:
 
 
 @dataclass(frozen=True, eq=False)
-class SparkInput(TableInput):
+class SparkInput(SqlInput):
     """Rows on Spark as an input of the SQL engine: DuckDB checks them in tasks, Spark does everything else."""
 
     backend: Spark

@@ -23,28 +23,22 @@ class Backend(Protocol):
     @property
     def memory(self) -> int:
         """Bytes of memory that Python may use for fetched rows."""
-        ...
 
     @property
     def fetchable(self) -> int:
         """Up to how many flows are fetched and processed in memory."""
-        ...
 
     def execute(self, sql: str) -> pa.Table:
         """Return the result of a query, which has to be small."""
-        ...
 
     def register(self, name: str, table: pa.Table) -> None:
         """Make a small table available under a name."""
-        ...
 
     def materialise(self, name: str, sql: str) -> int:
         """Store the result of a query, of any size, under a name; return its number of rows."""
-        ...
 
     def repeated(self, table: StoredTable, column: str) -> pa.Table:
         """Return the values of an integer column, as ``value``, that occur more than once."""
-        ...
 
     def by_part(self, tables: Mapping[str, str], parts: int, work: PartWork, columns: Sequence[str]) -> StoredTable:
         """Process queries part by part, by their column ``part``, and store the results in one table.
@@ -54,11 +48,9 @@ class Backend(Protocol):
         * ``work``: returns a table of integers with the given columns for the tables of a part. It may run anywhere,
           and more than once.
         """
-        ...
 
     def drop(self, name: str) -> None:
         """Drop a table."""
-        ...
 
 
 class StoredTable:

@@ -76,12 +76,8 @@ def nested_deviations(od: SqlMatrix, classes: Classes, nested: NestedRows, rows:
     if isinstance(nested.residual, MemoryResidual) and nested.residual.pairs is not None:
         pairs = nested.residual.pairs
         area = nested.area_of_pair(rows, nested.residual.row_of_pair(len(pairs.trips)))
-        return {
-            name: deviation(
-                area, exact_masses(pairs, name), even_share(exact_masses(classes, name), classes.finest_pairs)
-            )
-            for name in measures
-        }
+        shares = {name: even_share(exact_masses(classes, name), classes.finest_pairs) for name in measures}
+        return {name: deviation(area, exact_masses(pairs, name), share) for name, share in shares.items()}
     smallest = od.backend.execute(f"SELECT {', '.join(f'MIN({name}) AS {name}' for name in measures)} FROM {od.pairs}")
     open_ = np.zeros(len(classes), dtype=bool)
     for name in measures:

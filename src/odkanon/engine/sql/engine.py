@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from odkanon.core.arrays import Ints, sort_keys
 from odkanon.engine.memory.workspace import MemoryEngine
@@ -24,6 +23,7 @@ from odkanon.model.measures import MEASURES
 from odkanon.model.od import AXES, Axis
 from odkanon.model.rule import Rule
 from odkanon.read.attribute_values import attribute_column
+from odkanon.read.person_ids import contributor_numbers
 from odkanon.zoning.hierarchy import Cut, Hierarchy
 
 FLOWS_PER_CONTRIBUTION = 4
@@ -103,32 +103,22 @@ class SqlEngine:
         """Return the engine over the classes of two cuts; in memory if they fit there easily."""
         coarser = self.merged(origins, destinations)
         contributions = sum(each.rows for each in coarser.contributions.values() if isinstance(each, StoredTable))
-        return (
-            coarser.fetched()
-            if coarser.table.rows // FLOWS_PER_CONTRIBUTION + contributions <= self.backend.fetchable
-            else coarser
-        )
+        size = coarser.table.rows // FLOWS_PER_CONTRIBUTION + contributions
+        return coarser.fetched() if size <= self.backend.fetchable else coarser
 
     def fetched(self) -> MemoryEngine:
         """Return the same engine with its flows in memory."""
         flows = self._fetch(str(self.table))
-        flows = replace(
-            flows,
-            contributions={name: self._fetch_contributions(flows, each) for name, each in self.contributions.items()},
-        )
-        return MemoryEngine(self, flows, self.origin.leaf, self.destination.leaf)
+        contributions = {name: self._fetch_contributions(flows, each) for name, each in self.contributions.items()}
+        return MemoryEngine(self, replace(flows, contributions=contributions), self.origin.leaf, self.destination.leaf)
 
     def _fetch_contributions(self, flows: Flows, contributions: Relation) -> Contributions:
         found = self.backend.execute(f"SELECT origin, destination, contributor FROM {contributions} v")
         width = len(self.destination.places)
         keys = flows.origin.astype(np.int64) * width + flows.destination
-        flow = np.searchsorted(keys, int_column(found, "origin") * width + int_column(found, "destination")).astype(
-            np.int32
-        )
-        contributor = (
-            pc.dictionary_encode(found.column("contributor").combine_chunks()).indices.to_numpy().astype(np.int32)
-        )
-        return Contributions(flow, contributor, max(int(contributor.max(initial=0)) + 1, 1))
+        flow = np.searchsorted(keys, int_column(found, "origin") * width + int_column(found, "destination"))
+        contributor = contributor_numbers(found.column("contributor").combine_chunks())
+        return Contributions(flow.astype(np.int32), contributor, int(contributor.max(initial=0)) + 1)
 
     def merged(self, origins: Cut, destinations: Cut) -> SqlEngine:
         """Return the engine over the classes of two cuts, in the database."""
@@ -155,9 +145,9 @@ class SqlEngine:
         return ("pairs", "trips") if self.scale is None else ("pairs", "trips", "weight")
 
     def _maps(self, origins: Cut, destinations: Cut) -> tuple[StoredTable, StoredTable]:
+        pairs = ((self.origin, origins), (self.destination, destinations))
         first, second = (
-            upload_columns(self.backend, place=axis.places, zone=cut.zone_of_leaf[axis.leaf])
-            for axis, cut in ((self.origin, origins), (self.destination, destinations))
+            upload_columns(self.backend, place=e.places, zone=cut.zone_of_leaf[e.leaf]) for e, cut in pairs
         )
         return first, second
 

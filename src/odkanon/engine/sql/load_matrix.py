@@ -58,10 +58,8 @@ def load_trips(table: SqlInput, reading: InputSpec, attributes: Sequence[Attribu
     values, written = trip_values(found, times), offset_attributes(times)
     answers = compile_attributes(attributes, table, found, times).sql
     identity = trip_identity(found, times) | {name: value_text(column) for name, column in kept.items()} | written
-    where, checks = (
-        reading.check(table, found, times),
-        trip_checks(table, found, degrees=crs is None, times=reading.uses_hours),
-    )
+    where = reading.check(table, found, times)
+    checks = trip_checks(table, found, degrees=crs is None, times=reading.uses_hours)
     rows = plan_rows(table, found, checks, where=where, identity=identity)
     ends = {name: values[name] for name in COORDINATES}
     some = _some_ends(table, rows, ends)
@@ -146,16 +144,11 @@ def build_matrix(
 ) -> SqlMatrix:
     """Return the matrix of valid records, or of those inside an area.
 
-    Parameters
-    ----------
-    records : StoredTable
-        ``origin, destination, reason``, the counted columns and the value of each attribute; places are H3 cells, or
-        numbers of leaves of ``tree``.
-    copies : StoredTable, optional
-        Negative counts that cancel duplicates: ``origin, destination``, attributes, contributors and
-        ``records, trips, weight``.
-    located : bool
-        Whether records and copies have `LOCATED_ENDS` as well.
+    * ``records``: ``origin, destination, reason``, the counted columns and the value of each attribute; places are H3
+      cells, or numbers of leaves of ``tree``.
+    * ``copies``: negative counts that cancel duplicates: ``origin, destination``, attributes, contributors and
+      ``records, trips, weight``.
+    * ``located``: whether records and copies have `LOCATED_ENDS` as well.
     """
     ends = ", ".join(axis_columns(len(attributes)))
     every = ", ".join([ends, *(LOCATED_ENDS if located else ())])

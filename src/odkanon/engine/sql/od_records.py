@@ -128,9 +128,8 @@ def _placed(
 
 def _with_unknown(table: SqlInput, rows: RowPlan, records: StoredTable, source: Source, reason: str) -> Source:
     extended = replace(rows, reasons=(*rows.reasons, reason), copies=replace(rows.copies, same={}))
-    return source.reject(
-        reason, account_for_rows(table, extended, records, Rejected(0, 0)).rejected.get(reason, Rejected(0, 0))
-    )
+    rejected = account_for_rows(table, extended, records, Rejected(0, 0)).rejected
+    return source.reject(reason, rejected.get(reason, Rejected(0, 0)))
 
 
 def _any_good(table: SqlInput, records: StoredTable) -> bool:

@@ -75,9 +75,8 @@ class SqlResidual:
     def at_least(self, trips: int) -> NodeFlows:
         """Return the groups with at least this many trips."""
         groups = self.groups(f"{self.table} f WHERE f.trips >= {trips}")
-        return replace(
-            groups, contributors={name: self._count(groups, each) for name, each in self.contributions.items()}
-        )
+        counts = {name: self._count(groups, each) for name, each in self.contributions.items()}
+        return replace(groups, contributors=counts)
 
     def without(self, taken: NodeFlows, rows: Ints, left: NodeFlows, reassigned: str | None) -> SqlResidual:
         """Return the residual once some groups are listed."""

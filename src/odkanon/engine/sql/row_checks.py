@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,64 +15,19 @@ from odkanon.engine.sql.cell_workers import Placement
 from odkanon.model.provenance import Rejected, Source
 from odkanon.read.fetching import check_total
 from odkanon.read.tables.table import RowCheck, SourceTable
-from odkanon.read.trip_checks import DUPLICATE, UNREADABLE, CheckableTable, RowSql, compile_rows, too_long
+from odkanon.read.trip_checks import DUPLICATE, UNREADABLE, RowSql, compile_rows, too_long
 
 Statement = Callable[[str], str]
 """Given the relation to read from, returns a query."""
 
 
-class SqlInput(CheckableTable, Protocol):
+class SqlInput(ABC):
     """A table that a SQL engine can read."""
 
-    @property
-    def sha256(self) -> str | None:
-        """Digest of the file or files."""
-        ...
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Columns of the source that others of its layout are computed from."""
-        ...
-
-    @property
-    def lines(self) -> int | None:
-        """Number of rows of a text file by its lines; None where it is unknown."""
-        ...
-
-    def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return the first row that meets a condition, for a message; empty if finding it takes too long."""
-        ...
-
-    def values(self, column: str) -> list[str]:
-        """Return the distinct values of a column, for a message."""
-        ...
-
-    @property
-    def backend(self) -> Backend:
-        """The database to work in."""
-        ...
-
-    def query(self, values: Mapping[str, str], statement: Statement, **tables: pa.Table) -> pa.Table:
-        """Return the result of a statement on some values, with further small tables available by name."""
-        ...
-
-    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
-        """Store some values of all ``rows`` rows, with places instead of coordinates."""
-        ...
-
-    def keep(self, values: Mapping[str, str]) -> StoredTable:
-        """Store some values as they are."""
-        ...
-
-    def unreadable_lines(self) -> int:
-        """Return the number of lines of a text file that could not be split into columns, once it has been read."""
-        ...
-
-
-class TableInput:
-    """The properties of an input that are those of its table."""
-
     table: SourceTable
+    """The table, or its first rows, from which its properties follow."""
+    backend: Backend
+    """The database to work in."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -90,7 +46,7 @@ class TableInput:
 
     @property
     def lines(self) -> int | None:
-        """Number of rows of a text file by its lines; None where it is unknown."""
+        """Number of rows of a text file by its lines; None if unknown."""
         return self.table.lines
 
     @property
@@ -104,7 +60,7 @@ class TableInput:
         return self.table.checks
 
     def example(self, condition: str, columns: Sequence[str]) -> str:
-        """Return the first row that meets a condition, for a message; empty if there is none."""
+        """Return the first row that meets a condition, for a message; empty if finding it takes too long."""
         return self.table.example(condition, columns)
 
     def values(self, column: str) -> list[str]:
@@ -118,6 +74,22 @@ class TableInput:
     def is_whole(self, column: str) -> bool:
         """Return whether a column holds integers."""
         return self.table.is_whole(column)
+
+    @abstractmethod
+    def query(self, values: Mapping[str, str], statement: Statement, **tables: pa.Table) -> pa.Table:
+        """Return the result of a statement on some values, with further small tables available by name."""
+
+    @abstractmethod
+    def place(self, values: Mapping[str, str], rows: int, placement: Placement) -> StoredTable:
+        """Store some values of all ``rows`` rows, with places instead of coordinates."""
+
+    @abstractmethod
+    def keep(self, values: Mapping[str, str]) -> StoredTable:
+        """Store some values as they are."""
+
+    @abstractmethod
+    def unreadable_lines(self) -> int:
+        """Return the number of lines of a text file that could not be split into columns, once it has been read."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from odkanon.audit.row_nesting import join_attributes
 from odkanon.core.arrays import Bools, Ints
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, not_run
 from odkanon.evidence.attack_context import AttackContext
+from odkanon.methods.median_cuts import Grid
 from odkanon.methods.method_registry import METHODS, anonymize
-from odkanon.methods.mondrian.median_cuts import Grid
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
 from odkanon.zoning.zones import Zones

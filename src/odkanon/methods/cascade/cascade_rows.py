@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odkanon.core.arrays import Bools, Ints, group_sum
+from odkanon.core.arrays import Bools, Ints, group_sum, locate
 from odkanon.engine.node_flows import NodeFlows
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.model.measures import exact_masses
@@ -52,7 +52,7 @@ class Rows:
                 continue
             own = [code[here] for code in self.groups.codes]
             keys, wanted = self.ladder.keys(rung, own, codes)
-            at, inside = match(keys, wanted)
+            at, inside = locate(keys, wanted)
             found[waiting[inside]] = here[at[inside]]
             waiting = np.concatenate([waiting[~inside], here])
             codes = [np.concatenate([code[~inside], mine]) for code, mine in zip(codes, own, strict=True)]
@@ -125,16 +125,12 @@ def concatenate_rows(parts: Sequence[Rows]) -> Rows:
 
 
 def _joined(parts: Sequence[NodeFlows]) -> NodeFlows:
-    def joined(name: str) -> Ints:
-        return np.concatenate([exact_masses(part, name) for part in parts])
-
-    return NodeFlows(
-        tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
-        joined("pairs"),
-        joined("trips"),
-        None if parts[0].weight_units is None else joined("weight"),
-        {name: np.concatenate([part.contributors[name] for part in parts]) for name in parts[0].contributors},
-        parts[0].scale,
+    return parts[0].with_masses(
+        lambda name: np.concatenate([getattr(part, name) for part in parts]),
+        codes=tuple(np.concatenate(codes) for codes in zip(*(part.codes for part in parts), strict=True)),
+        contributors={
+            name: np.concatenate([part.contributors[name] for part in parts]) for name in parts[0].contributors
+        },
     )
 
 
@@ -142,10 +138,3 @@ def proportion(whole: Ints, part: Ints, of: Ints) -> Ints:
     """Return ``whole * part / of``, rounded down, without leaving 64 bits."""
     of = np.maximum(of, 1)
     return whole // of * part + whole % of * part // of
-
-
-def match(keys: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """Return the position of each wanted number among distinct keys, and whether it occurs there."""
-    order = np.argsort(keys, kind="stable")
-    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return at, keys[at] == wanted

@@ -25,7 +25,7 @@ from odkanon.core.arrays import Bools
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual, leave_out
 from odkanon.engine.protocols import Workspace
-from odkanon.errors import InputError
+from odkanon.errors import InputError, OptionConflictError
 from odkanon.methods.cascade.ladder import Ladder, drop_steps, in_turns, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
@@ -56,30 +56,20 @@ def cascade(
 ) -> Release:
     """Anonymise with a cascade.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input.
-    rule : Rule
-        What every published row must meet.
-    coarsest : int, optional
-        Publish nothing coarser: an H3 resolution, or the level of a lookup table (0 for its leaves).
-    budget : float, optional
-        Share of the input in [0, 1) that may stay unpublished; the coarsest rows, by ``|o| + |d|``, are left out up to
-        it. For comparison with methods that suppress: which rows are left out depends on the data and discloses some.
-    budget_of : {"rows", "trips"}, optional
-        What the budget is a share of: OD pairs, or trips (default).
-    implications : {"safe", "allowed"}
-        ``safe``: no box of public zones can be shown to hold trips that no row inside it lists. ``allowed``: every row
-        meets the rule, but a reader who knows the method can derive smaller groups from several rows.
-    give_up : str, optional
-        For a matrix with attributes: the drop order, such as ``place:7,hour,mode,place``; see
-        `odkanon.methods.cascade.ladder.drop_steps`.
-    rows : EarlierRows, optional
-        List only rows of an earlier cascade of other trips. A trip goes to the finest of them that contains it, and
-        from a row with too few trips to the next coarser one.
-    total_known : bool
-        Leave out a secret set of some 1 % of the persons first, so that the total of the input may be public.
+    * ``coarsest``: publish nothing coarser: an H3 resolution, or the level of a lookup table (0 for its leaves).
+    * ``budget``: share of the input in [0, 1) that may stay unpublished; the coarsest rows, by ``|o| + |d|``, are left
+      out up to it. For comparison with methods that suppress: which rows are left out depends on the data and discloses
+      some.
+    * ``budget_of``: with a budget: share of OD pairs, or of trips (default).
+    * ``implications``: ``safe``: no box of public zones can be shown to hold trips that no row inside it lists.
+      ``allowed``: every row meets the rule, but a reader who knows the method can derive smaller groups from several
+      rows.
+    * ``give_up``: for a matrix with attributes: the drop order, such as ``place:7,hour,mode,place``; see
+      `odkanon.methods.cascade.ladder.drop_steps`.
+    * ``rows``: list only rows of an earlier cascade of other trips. A trip goes to the finest of them that contains it,
+      and from a row with too few trips to the next coarser one.
+    * ``total_known``: leave out a secret set of some 1 % of the persons first, so that the total of the input may be
+      public.
 
     Returns
     -------
@@ -95,13 +85,13 @@ def cascade(
     if coarsest is not None:
         parameters["coarsest"] = coarsest
     if budget is None and budget_of is not None:
-        raise InputError(f"there is no budget that could be a share of {budget_of}; leave that out")
+        raise OptionConflictError.between("budget_of", "a budget", "it names the unit of a budget", missing=True)
     allowed = None if budget is None else Budget(budget, budget_of or "trips")
     if allowed is not None:
         parameters |= {"budget": budget, "budget_of": allowed.of}
     if rows is not None:
         if not safe or od.axes or coarsest is not None or budget is not None:
-            raise InputError("the rows are given; there are no further options")
+            raise InputError("a cascade on the rows of an earlier one takes no further options; leave them out")
         parameters["rows"] = "given"
     if total_known and (not safe or coarsest is not None or budget is not None or rows is not None):
         raise InputError(
@@ -154,7 +144,7 @@ def _unit_left_out(od: ODMatrix, rule: Rule) -> str | None:
     """Return the contributors whose trips are left out as one: those that the rule counts, else persons if known."""
     counted = [name for name in rule.measures if name in DISTINCT]
     if len(counted) > 1:
-        raise InputError("nobody can be left out where persons and households both count; protect one of them")
+        raise InputError("no persons can be left out if the rule counts persons and households; protect one of the two")
     return counted[0] if counted else "persons" if "persons" in od.flows.contributions else None
 
 
@@ -290,7 +280,7 @@ def ordered_ladder(od: Matrix, coarsest: int | None, give_up: str | None) -> tup
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if not od.axes:
         if give_up is not None:
-            raise InputError("there is nothing but places to give up detail of; publish by an attribute")
+            raise InputError("give_up orders attributes, and the matrix has none; publish by an attribute")
         return ladder, None
     tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
     names, trees = [axis.name for axis in od.axes], [side.tree for side in ladder.sides]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from odkanon.core.arrays import Bools, Ints
+from odkanon.core.arrays import Bools, Ints, locate
 from odkanon.errors import InputError
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.method_registry import is_nested
@@ -78,11 +78,7 @@ def _keys(ladder: Ladder, rung: int, names: list[npt.NDArray[np.str_]], levels: 
     here = np.logical_and.reduce([level == want for level, want in zip(levels, ladder.levels[rung], strict=True)])
     codes, known = [], np.ones(int(here.sum()), dtype=bool)
     for side, level, ids in zip(ladder.sides, ladder.levels[rung], names, strict=True):
-        labels = side.tree.labels(level).astype(np.str_)
-        found = np.isin(ids[here], labels)
-        code = np.zeros(len(found), dtype=np.int64)
-        order = np.argsort(labels, kind="stable")
-        code[found] = order[np.searchsorted(labels, ids[here][found], sorter=order)]
+        code, found = locate(side.tree.labels(level).astype(np.str_), ids[here])
         codes.append(code)
         known &= found
     return np.sort(ladder.keys(rung, codes)[0][known])

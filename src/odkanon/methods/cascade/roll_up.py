@@ -90,7 +90,7 @@ class RollUp:
         rows = self.rows if published.all() else self.rows.take(which)
         number = np.where(published, np.cumsum(published) - 1, -1)
         own, left_out = self.rows.own(), np.flatnonzero(~published)
-        beyond = _totals(self.rows.passed.take(np.flatnonzero(self.rows.above < 0)))
+        beyond = self.rows.passed.take(np.flatnonzero(self.rows.above < 0)).totals()
         return NestedRows(
             tuple(side.tree for side in self.rows.ladder.sides),
             tuple(np.array(self.rows.ladder.levels)[rows.rung].T),
@@ -100,10 +100,10 @@ class RollUp:
             rows.above,
             rows.finest_pairs(),
             own.take(which),
-            self.left - beyond + _totals(own.take(left_out)),
+            self.left - beyond + own.take(left_out).totals(),
             number,
             self.residual,
-            self.unlisted + _totals(self.rows.groups.take(left_out)),
+            self.unlisted + self.rows.groups.take(left_out).totals(),
             self.most if published.all() else None,
         )
 
@@ -141,9 +141,9 @@ def roll_up(ladder: Ladder, residual: Residual, terms: PublicationRule, only: Se
         row, left = split(chosen, bound, terms.reassigned)
         at_cap = (row.trips == bound) & terms.capped & (rung > 0)
         if not terms.passes:
-            kept = kept + _totals(left)
-            nothing = None if left.weight_units is None else left.weight_units * 0
-            left = replace(left, trips=left.trips * 0, weight_units=nothing)
+            kept = kept + left.totals()
+            none = np.zeros_like(bound)
+            left = replace(left, trips=none, weight_units=None if left.weight_units is None else none)
         residual = residual.without(chosen, number + np.arange(len(taken)), left, terms.reassigned)
         parts.append(Rows(ladder, np.full(len(taken), rung), chosen, row, left, at_cap, terms.passes))
         number += len(taken)
@@ -210,8 +210,3 @@ def _only(caps: Caps, which: Bools) -> Caps:
         [values[which] for values in caps.untouched],
         [replace(of, node=number[of.node]) for of in caps.touched],
     )
-
-
-def _totals(groups: NodeFlows) -> Totals:
-    weight = None if groups.weight_units is None else int(groups.weight_units.sum())
-    return Totals(int(groups.pairs.sum()), int(groups.trips.sum()), weight)

@@ -62,27 +62,15 @@ def freezones(
 ) -> Release:
     """Anonymise with zones that are free unions of neighbouring cells or polygons.
 
-    Parameters
-    ----------
-    od : ODMatrix
-        The input, over H3 cells or over a lookup table whose leaves have outlines.
-    rule : Rule
-        What every published class must meet.
-    budget : float
-        Share that may be suppressed, in [0, 1).
-    budget_of : {"trips", "rows"}
-        What the budget is a share of.
-    measure : {"trips", "weight"}
-        What G, the objective, counts.
-    compactness : float
-        Preference for compact zones, in [0, inf). 0.05 makes G some 8 % smaller on surveys, with zones that wind
-        around each other; 2 makes it 4 to 8 % larger.
-    iterations : int
-        Turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
-    time_limit : float, optional
-        Seconds after which the best result so far is returned, in (0, inf); at least ODkAnon's answer.
-    symmetric : bool
-        Whether both ends share one zoning.
+    * ``od``: over H3 cells, or over a lookup table whose leaves have outlines.
+    * ``budget``: share that may be suppressed, in [0, 1).
+    * ``budget_of``: share of OD pairs or of trips.
+    * ``measure``: what G, the objective, counts.
+    * ``compactness``: preference for compact zones, in [0, inf). 0.05 makes G some 8 % smaller on surveys, with zones
+      that wind around each other; 2 makes it 4 to 8 % larger.
+    * ``iterations``: turns of annealing, in [0, inf). The result depends on nothing else; 0 returns the best cuts.
+    * ``time_limit``: seconds after which the best result so far is returned, in (0, inf); at least ODkAnon's answer.
+    * ``symmetric``: whether both ends share one zoning.
     """
     check_effort(iterations, time_limit)
     check_not_negative("compactness", compactness, whole=False)

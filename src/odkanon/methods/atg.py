@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from odkanon.core.arrays import Codes
 from odkanon.core.parsing import check_positive
-from odkanon.methods.atg.cut import Choice, Forest, Masses, cheapest_within
+from odkanon.methods.atg_cuts import Choice, Forest, Masses, cheapest_within
 from odkanon.methods.odkanon import refusal
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
@@ -174,17 +174,10 @@ def _error(mass: Floats, target: float) -> Floats:
 
 
 def coarsen_within(od: ODMatrix, rule: Rule, origins: Cut, budget: Budget, allowance: int) -> tuple[Cut, int]:
-    """Merge origin zones that fail the rule under every destination cut, until they fit the allowance.
+    """Return the origin zones, merged until those that fail under every destination cut fit the allowance; and rounds.
 
-    Such a zone fails even with all destinations in one zone, so its trips are lost. While lost zones hold more than the
-    allowance, each is replaced by its parent, together with its siblings.
-
-    Returns
-    -------
-    cut : Cut
-        The same or coarser zones.
-    rounds : int
-        The number of rounds in which zones were merged.
+    Such a zone fails even with all destinations in one zone, so its trips are lost. In each round in which lost zones
+    hold more than the allowance, each of them is replaced by its parent, together with its siblings.
     """
     everywhere = np.zeros(len(od), dtype=np.int32)
     rounds = 0

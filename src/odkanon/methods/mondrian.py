@@ -19,7 +19,7 @@ import numpy.typing as npt
 from odkanon.core.arrays import Bools, Codes, Ints
 from odkanon.errors import InputError
 from odkanon.methods.common import volume_measure
-from odkanon.methods.mondrian.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
+from odkanon.methods.median_cuts import Grid, Segments, Sums, median_cuts, simplest_line
 from odkanon.model.assemble import assemble
 from odkanon.model.od import ODMatrix
 from odkanon.model.release import Release
