@@ -39,7 +39,7 @@ RESERVED = frozenset({"origin", "destination", PLACE, "trips", "weight", "person
 
 AttributeKind = Literal["column", "hour", "weekday", "date", "age"]
 Period = tuple[str | None, str | None]
-"""The first day of a period and the first day after it; None where it is open."""
+"""The first day of a period and the first day after it; None for an open end."""
 
 _WITHOUT = " without "
 _NAMES = re.compile(r"[^+]+\+?(?=\+|$)")

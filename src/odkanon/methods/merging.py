@@ -1,4 +1,4 @@
-"""Sequences of merges that follow from the marginals alone, and a search for the first feasible step.
+"""Sequences of merges that follow from the marginals, and a search for the first feasible step.
 
 A parent's mass is at least its child's, so the greedy order of an axis is its internal nodes sorted by (mass,
 finest first, id), and the choice of the axis needs only numbers of zones. Thresholds are monotone, so the first
@@ -170,7 +170,7 @@ class MergePath(Path):
 
     @classmethod
     def of(cls, engine: Engine, rule: Rule) -> MergePath:
-        """Work out the sequence of merges from the marginal masses alone."""
+        """Return the sequence of merges that follows from the marginal masses."""
         measure = rule.main_measure
         origin, destination = (MergeOrder.of(engine.tree(axis), engine.node_masses(axis, measure)) for axis in AXES)
         return cls(engine, origin, destination, alternate(origin.zones, destination.zones))
@@ -201,7 +201,7 @@ class SquarePath(Path):
 
     @classmethod
     def of(cls, engine: Engine, rule: Rule) -> SquarePath:
-        """Work out the sequence of merges from the marginal masses alone."""
+        """Return the sequence of merges that follows from the marginal masses."""
         joint = join_trees(engine.tree("origin"), engine.tree("destination"))
         first, second = (engine.node_masses(axis, rule.main_measure) for axis in AXES)
         return cls(engine, joint, MergeOrder.of(joint.tree, joint.masses((first, second))))
@@ -217,7 +217,7 @@ class SquarePath(Path):
 
 
 def alternate(origin_zones: Ints, destination_zones: Ints) -> Ints:
-    """Return how many of the first 0, 1, 2, ... steps merge origins.
+    """Return the number of origin merges among the first 0, 1, 2, ... steps.
 
     Origins are merged when the ratio of origin to destination zones has grown by more than 3 % over its initial
     value, destinations when it has shrunk by more than that; in between, origins on even steps and destinations

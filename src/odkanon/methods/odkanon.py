@@ -1,6 +1,6 @@
 """ODkAnon: greedy merging of siblings on both axes, as a sorted order plus a bisection.
 
-The whole sequence of merges is known before the matrix is looked at; see `odkanon.methods.merging`.
+The marginals determine the whole sequence of merges; see `odkanon.methods.merging`.
 
 References
 ----------

@@ -82,10 +82,10 @@ class MeasureColumns:
 
     @property
     def persons(self) -> Any:
-        """Number of distinct persons; None where the input names none."""
+        """Number of distinct persons; None if the input identifies none."""
         return self.contributors.get("persons")
 
     @property
     def households(self) -> Any:
-        """Number of distinct households; None where the input names none."""
+        """Number of distinct households; None if the input identifies none."""
         return self.contributors.get("households")

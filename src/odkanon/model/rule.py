@@ -76,7 +76,7 @@ class Rule:
     Attributes
     ----------
     thresholds : mapping of str to number
-        By measure; also available as attributes (``rule.trips``), None where there is none.
+        By measure; also available as attributes (``rule.trips``), None without a threshold.
 
     Examples
     --------

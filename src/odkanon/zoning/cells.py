@@ -141,7 +141,7 @@ def is_valid_cell(cells: Cells) -> npt.NDArray[np.bool_]:
 
 
 def str_to_cell(text: pa.Array) -> Cells:
-    """Return cells from hexadecimal or decimal text; 0 where it cannot be parsed."""
+    """Return cells from hexadecimal or decimal text; 0 for text that cannot be parsed."""
     looks_right = pc.match_substring_regex(pc.utf8_trim_whitespace(text), "^[0-9a-fA-F]{15,20}$")
     candidates = pc.if_else(looks_right, pc.utf8_trim_whitespace(text), None)
     parsed = pa.array(h3ronpy.cells_parse(pc.fill_null(candidates, "-"), set_failing_to_invalid=True))

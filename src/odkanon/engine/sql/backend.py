@@ -26,7 +26,7 @@ class Backend(Protocol):
 
     @property
     def fetchable(self) -> int:
-        """Up to how many flows are fetched and processed in memory."""
+        """The largest number of flows that are fetched and processed in memory."""
 
     def execute(self, sql: str) -> pa.Table:
         """Return the result of a query, which has to be small."""

@@ -213,5 +213,5 @@ def serve() -> None:
 
 
 def worker_count(rows: int) -> int:
-    """Return how many workers are worth starting for this many trips."""
+    """Return the number of workers worth starting for a number of trips."""
     return 0 if rows < 2_000_000 else min(os.cpu_count() or 1, 16)

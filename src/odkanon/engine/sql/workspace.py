@@ -214,7 +214,7 @@ def presuppressed_pairs(engine: SqlEngine, rule: Rule, *, levels: int, budget: B
     if budget.mass(query_totals(engine.backend, str(problematic), engine.masses)) <= allowance:
         return problematic
     cost = budget.column
-    # First by mass alone: there are fewer masses than pairs, so only ties are ever sorted.
+    # Masses are fewer than pairs: they are summed up first, and only tied pairs are sorted.
     by_mass = f"(SELECT mass, SUM({cost}) AS cost FROM {problematic} GROUP BY mass) m"
     upto = f"(SELECT mass, SUM(cost) OVER (ORDER BY mass ROWS UNBOUNDED PRECEDING) AS upto FROM {by_mass}) u"
     limit = _value(engine, f"SELECT MIN(mass) AS value FROM {upto} WHERE upto > {allowance}")
