@@ -114,7 +114,7 @@ def test_what_cannot_be_used_again_is_said() -> None:
     earlier = rows_of(anonymize(od, Rule(trips=5), method="cascade"))
     with pytest.raises(InputError, match="plain H3"):
         anonymize(od, Rule(trips=5), method="cascade", rows=earlier, steps="fine")
-    with pytest.raises(InputError, match="rows are given"):
+    with pytest.raises(InputError, match="takes no further options"):
         anonymize(od, Rule(trips=5), method="cascade", rows=earlier, budget=0.1)
     finer = EarlierRows("finer", *(np.array([h3.cell_to_center_child(str(cell), 15)]) for cell in earlier.origin[:2]))
     with pytest.raises(InputError, match="another resolution"):

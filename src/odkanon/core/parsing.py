@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from odkanon.errors import InvalidValueError
 
@@ -63,6 +63,12 @@ def check_result(what: str, value: Any, attribute: str, maker: str) -> None:
     """Raise unless a value has an attribute that only the results of some functions have."""
     if not hasattr(value, attribute):
         raise InvalidValueError.expected(what, f"a result of {maker}", value)
+
+
+def check_choice(what: str, value: object, choices: object) -> None:
+    """Raise unless a value is one of those of a ``Literal`` type."""
+    if value not in get_args(choices):
+        raise InvalidValueError.expected(what, " or ".join(get_args(choices)), value)
 
 
 def check_share(what: str, value: Any) -> None:

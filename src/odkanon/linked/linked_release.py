@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odkanon.attributes.dimensions import Dimension, parent_dimension
+from odkanon.core.parsing import check_share
 from odkanon.core.registry import LazyModule
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.fixed_zoning import Zoning
@@ -147,8 +148,7 @@ def release_linked(
     """
     if not dimensions:
         raise InputError("segments released together need at least one way to split the trips", option="segment")
-    if not 0 <= segment_budget < 1:
-        raise InputError(f"the segment budget is a share from 0 up to below 1; not {segment_budget}")
+    check_share("the segment budget", segment_budget)
     if not rule.thresholds_only:
         raise InputError(
             "linked tables support thresholds only, as complementary suppression is computed for those; leave out the "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
+from odkanon.core.parsing import check_choice
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
@@ -22,8 +23,7 @@ def with_steps(od: Matrix, steps: Steps) -> Matrix:
 
     * ``steps``: ``plain`` or ``fine``. Fine trees have two levels of substeps between a cell and its children.
     """
-    if steps not in get_args(Steps):
-        raise InputError(f"the steps of a tree are plain or fine, not {steps!r}")
+    check_choice("steps", steps, Steps)
     if steps == "plain":
         return od
     if od.origins.resolution is None or od.destinations.resolution is None:

@@ -10,11 +10,11 @@ Origin-Destination matrices", Algorithm 3.
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from odkanon.core.parsing import check_choice
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.protocols import Workspace
-from odkanon.errors import InputError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.model.assemble import over_budget
@@ -50,8 +50,7 @@ def odkanon(
       arrivals.
       begins and ends in them.
     """
-    if suppress not in get_args(Suppress):
-        raise InputError(f"suppress before or after generalising, not {suppress!r}")
+    check_choice("suppress", suppress, Suppress)
     whole = od.summary
     rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of or ("rows" if suppress == "before" else "trips"))

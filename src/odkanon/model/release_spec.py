@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import floor
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from odkanon.core.arrays import Bools
-from odkanon.core.parsing import check_share
-from odkanon.errors import InvalidValueError
+from odkanon.core.parsing import check_choice, check_share
 from odkanon.model.flows import Flows
 from odkanon.model.measures import exact_masses
 from odkanon.model.rule import Counted, Rule
@@ -48,8 +47,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_share("the budget", self.share)
-        if self.of not in get_args(BudgetOf):
-            raise InvalidValueError.expected("budget_of", " or ".join(get_args(BudgetOf)), self.of)
+        check_choice("budget_of", self.of, BudgetOf)
 
     def allowance(self, flows: Spendable) -> int:
         """Return the number of rows or trips of these flows that may be suppressed."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 from secrets import randbits
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import default_rng
@@ -22,6 +22,7 @@ from numpy.random import default_rng
 from odkanon.attributes.hierarchies import join_rare_values
 from odkanon.attributes.spec import MISSING, OTHER
 from odkanon.core.arrays import Bools
+from odkanon.core.parsing import check_choice
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual, leave_out
 from odkanon.engine.protocols import Workspace
@@ -77,8 +78,7 @@ def cascade(
         Rows at several levels. Each trip is in one row at most; a row lists trips that no finer row lists, all of
         them unless it is at its cap (``classes.at_cap``).
     """
-    if implications not in get_args(Implications):
-        raise InputError(f"implications are safe or allowed, not {implications!r}")
+    check_choice("implications", implications, Implications)
     rule.check_available(od.summary.measures)
     safe = implications == "safe"
     parameters: dict[str, Any] = {"implications": implications}

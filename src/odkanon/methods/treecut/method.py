@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from math import inf
-from typing import Any, get_args
+from typing import Any
 
-from odkanon.core.parsing import check_not_negative, is_number
+from odkanon.core.parsing import check_choice, check_not_negative, is_number
 from odkanon.engine.memory.workspace import MemoryEngine
-from odkanon.errors import InputError, InvalidValueError
+from odkanon.errors import InvalidValueError
 from odkanon.methods.common import of_one_height
 from odkanon.methods.merging import MergePath, SquarePath
 from odkanon.methods.odkanon import refusal
@@ -58,8 +58,7 @@ def treecut(
     * ``time_limit``: seconds after which the best result so far is returned, in (0, inf); at least ODkAnon's answer.
     * ``symmetric``: whether both ends share one zoning.
     """
-    if objective not in get_args(Objective):
-        raise InputError(f"minimise {', '.join(get_args(Objective))}, not {objective!r}")
+    check_choice("objective", objective, Objective)
     check_effort(iterations, time_limit)
     rule.check_available(od.measures)
     allowed = Budget(budget, budget_of)
