@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
@@ -102,6 +104,36 @@ def test_a_cube_gives_values_and_times_of_day(tmp_path: Path) -> None:
             assert drawn == {stated}
     times = trips.filter(pc.equal(trips["hour"], "17-20"))["departure"].to_pylist()
     assert all(time is None or "17:00" <= time < "20:00" for time in times)
+
+
+def test_what_the_page_writes_for_matsim_and_activitysim_counts_back_to_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyproj")
+    monkeypatch.chdir(tmp_path)
+    survey = odkanon.make_survey().slice(0, 3000)
+    release = odkanon.anonymize(survey, k=10, by=["mode", "hour"], resolution=7)
+    export_release(release.save(tmp_path / "cube"), "trips", tmp_path / "drawn")
+    page = Path(__file__).parents[2].joinpath("docs", "exports.md").read_text()
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "trips" in block]
+    scope: dict[str, object] = {}
+    for block in blocks[-2:]:
+        exec(block, scope)
+    trips = pyarrow.parquet.read_table("drawn/trips.parquet")
+    row_of = dict(zip(map(str, trips["trip"].to_pylist()), trips["row"].to_pylist(), strict=True))
+    population = ElementTree.parse("population.xml").getroot()
+    rows = [row_of[str(person.get("id"))] for person in population.iter("person")]
+    listed = odkanon.open_release("cube").measure("trips").tolist()
+    assert np.bincount(np.array(rows) - 1, minlength=len(listed)).tolist() == listed
+    ends = [activity.get("end_time") for activity in population.iter("activity") if activity.get("type") == "start"]
+    assert all(end is not None and re.fullmatch(r"[0-2]\d:[0-5]\d:00", end) for end in ends)
+    table, zones = (pyarrow.csv.read_csv(name) for name in ("final_trips.csv", "zones.csv"))
+    assert table["trip_id"].to_pylist() == trips["trip"].to_pylist()
+    cell = np.append("", np.array(zones["cell"].to_pylist()))
+    for axis, end in (("origin", "start"), ("destination", "end")):
+        cells = latlng_to_cell(trips[f"{end}_lat"].to_numpy(), trips[f"{end}_lon"].to_numpy(), 8)
+        assert [f"{each:x}" for each in cells.tolist()] == cell[table[axis].to_numpy()].tolist()
 
 
 def _by_row(trips: pa.Table) -> list[set[str]]:

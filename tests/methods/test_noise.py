@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import h3
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,7 @@ from odkanon.errors import RefusedError, UnsafeReleaseError
 from odkanon.evidence.policy import check_release, read_policy
 from odkanon.methods.method_registry import anonymize as run_method
 from odkanon.methods.noise import method as noise_method
-from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, noise_scales
+from odkanon.methods.noise.mechanism import NoisePromise, NoisyCounts, PrivacyUnit, count_queries, noise_scales
 from odkanon.methods.noise.public_places import public_places
 from odkanon.model.release_spec import Structure
 from odkanon.model.rule import NO_RULE, Rule
@@ -207,6 +208,42 @@ def test_a_person_in_two_spellings_and_two_files_counts_m_times(
     assert od.summary.trips > 100
     _, trips = noise_method.NoiseDomain.of(od.in_memory()).counted(NoisePromise(1.0, trips_per_person=3))
     assert sum(trips) == 3
+
+
+@pytest.mark.parametrize(("unit", "most"), [("person", 3), ("trip", 1)])
+def test_from_files_on_nobody_changes_a_query_by_more_than_the_bound(
+    unit: PrivacyUnit, most: int, tmp_path: Path
+) -> None:
+    """Ids that look like numbers, dates or booleans beside others, copies and odd values: every person is left out."""
+    spellings = [["G7", " g7", "ｇ7"], ["1", "01", "1.0"], ["1e5", "1E5"], ["9007199254740993"], ["true"], ["1,5"]]
+    points = [h3.cell_to_latlng(cell) for cell in sorted(h3.cell_to_children(PARIS_CENTRE[0], 8))[:6]]
+    random = np.random.default_rng(1)
+    rows = []
+    for person, names in enumerate(spellings):
+        for _ in range(int(random.choice([1, 3, 9]))):
+            start, end = (points[at] for at in random.integers(0, 6, 2).tolist())
+            when = f"2024-01-0{random.integers(1, 6)}T{random.integers(0, 24):02d}:10:00"
+            texts = (random.choice(names), *start, *end, when, random.choice(["1", "3", "9", "", "x"]))
+            rows.append((person, ",".join(f'"{text}"' for text in texts)))
+    rows.append(rows[-1])
+
+    def measured(kept: list[tuple[int, str]]) -> dict[str, Ints]:
+        paths = tmp_path / "0.csv", tmp_path / "1.csv"
+        for at, path in enumerate(paths):
+            own = [line for number, (_, line) in enumerate(kept) if (number + at) % 2]
+            path.write_text("\n".join(["person,start_lat,start_lon,end_lat,end_lon,start_time,mode", *own]) + "\n")
+        od = read_matrix(list(paths), engine="memory", resolution=9, within=AREA, by=NAMED, accept_rejected=True)
+        domain = noise_method.NoiseDomain.of(od.in_memory())
+        keys, trips = domain.counted(NoisePromise(1.0, 1e-6, unit, most))
+        return count_queries(domain.queries(keys), trips)
+
+    whole, changed = measured(rows), []
+    smaller = [[row for row in rows if row[0] != person] for person in range(len(spellings))]
+    for rest in smaller if unit == "person" else [rows[:at] + rows[at + 1 :] for at in (0, 7, len(rows) - 1)]:
+        left = measured(rest)
+        assert [len(each) for each in left.values()] == [len(each) for each in whole.values()]
+        changed += [float(np.linalg.norm(whole[name] - left[name])) for name in whole]
+    assert 0 < max(changed) <= most
 
 
 def test_engines_measure_the_same_before_noise(survey: pa.Table, tmp_path: Path) -> None:
