@@ -39,37 +39,36 @@ def _cascade(page: Page) -> None:
     Opened(page).until("odkanon.shown()?.request.method === 'cascade'", 240)
 
 
-def _find(town: str) -> Callable[[Page], None]:
+def _by(attribute: str) -> Callable[[Page], None]:
     def act(page: Page) -> None:
-        page.locator(".search input").fill(town)
-        page.locator(".search input").press("Enter")
+        page.get_by_role("checkbox", name=attribute).check()
+        Opened(page).until("odkanon.shown()?.request.by.length === 1 && odkanon.shown().whole", 240)
 
     return act
 
 
-def _finer(page: Page) -> None:
-    detail = page.locator("#detail")
-    detail.fill(str(int(detail.input_value()) + 1))
+def _find(town: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.get_by_role("combobox", name="From").fill(town)
+        page.keyboard.press("Enter")
+
+    return act
 
 
-def _nearer(page: Page) -> None:
-    page.get_by_role("button", name="Zoom in").click()
-
-
-def _look(page: Page) -> None:
-    page.evaluate("document.querySelector('.mapcard').scrollIntoView()")
+def _morning(page: Page) -> None:
+    page.locator(".hour").nth(1).click()
 
 
 STEPS: list[Step] = [
-    ("Every flow is shared by at least 10 trips: zones are small where many travel", 3, _look),
-    *((f"Move k: every flow is now shared by at least {k}", 1.2, _slide(k)) for k in (12, 15, 20, 30, 45)),
+    ("Every flow is shared by at least 10 trips", 3, lambda page: None),
+    *((f"Move k: every flow is now shared by at least {k}", 1.2, _slide(k)) for k in (15, 20, 30, 45)),
     ("... and back", 1.5, _slide(10)),
-    ("Protect participants, or the population? Zones that differ stand out", 4, _split(True)),
+    ("Protect participants, or the population? The map shows the difference", 4, _split(True)),
     ("Back to one", 1.2, _split(False)),
     ("Cascade: each trip at the finest place that k share", 3.5, _cascade),
-    ("Where do people from Montreuil go?", 2, _find("Montreuil")),
-    ("Where do people from Montreuil go? To Bagnolet, Vincennes, Paris ...", 2, _nearer),
-    ("Finer: what is known street by street, and what only roughly", 3.3, _finer),
+    ("By time of day: one more tick", 3, _by("hour")),
+    ("Where do people from Montreuil go?", 3, _find("Montreuil")),
+    ("Where do people from Montreuil go between seven and nine?", 3.5, _morning),
     ("Where do people from Clichy go?", 3.5, _find("Clichy")),
 ]
 
@@ -81,7 +80,6 @@ def write_moving(browser: Browser, url: str, target: Path) -> None:
         for words, seconds, act in STEPS:
             act(page)
             _say(page, words)
-            _look(page)
             settle(page)
             frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
             durations.append(round(1000 * seconds))

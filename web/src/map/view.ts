@@ -195,6 +195,8 @@ export class Maps {
   }
 
   private resize(): void {
+    // On paper the map keeps the shape that it has on the screen, and so the places of its names.
+    if (this.element.style.zoom) return;
     this.camera.settle();
     this.write();
   }
