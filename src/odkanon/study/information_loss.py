@@ -149,8 +149,8 @@ def explain_release(
     published = int(saved.measure("trips").sum())
     if published > od.trips:
         raise InputError(
-            f"{saved.name} publishes {published:,} trips, but the input has only {od.trips:,}; give the trips that it "
-            "was made from"
+            f"{saved.name} publishes {published:,} trips, but the input has only {od.trips:,}: it was made from "
+            "others; give those"
         )
     about, ends = located
     places: MapZones = Squares(km) if polygons is None else _polygon_places(polygons, about)
