@@ -221,7 +221,11 @@ class ReleaseReader:
 
     def expected(self, origins: Areas, destinations: Areas, where: Where = None) -> dict[str, Any]:
         """Return the expected trips and weight between areas as sparse matrices, without bounds."""
-        return self._expected(self._chosen(where)[1], origins, destinations)
+        start, entries, found = self._shares(origins, 0).T.tocsr(), self._chosen(where)[1], {}
+        for name, mass in self.measures.items():
+            ending = self._of(entries, destinations, f"ending {name}", partial(entries.ending, name, mass))
+            found[name] = (start @ ending).tocsr()
+        return found
 
     def expected_of(
         self, origins: Areas, destinations: Areas, pairs: tuple[Ints | Codes, Ints | Codes]
@@ -268,13 +272,6 @@ class ReleaseReader:
             return self.entries
         return self.entries.times(chosen.weights[chosen.label[self.entries.row], self.entries.part])
 
-    def _expected(self, entries: RowEntries, origins: Areas, destinations: Areas) -> dict[str, Any]:
-        start, found = self._shares(origins, 0).T.tocsr(), {}
-        for name, mass in self.measures.items():
-            ending = self._of(entries, destinations, f"ending {name}", partial(entries.ending, name, mass))
-            found[name] = (start @ ending).tocsr()
-        return found
-
     def _of(self, entries: RowEntries, areas: Areas, key: str, product: Callable[[Any], Any]) -> Any:
         """Return a product with the shares of nodes in areas, which is kept where all trips count."""
         axis = int(key != "starts")
@@ -301,7 +298,7 @@ class ReleaseReader:
             self._keep(areas, f"zones {axis}", partial(areas.relation, zones))
             for axis, areas, zones in zip(AXES, (origins, destinations), self.footprints, strict=True)
         ]
-        matrices = self._expected(entries, origins, destinations)
+        matrices = self.expected(origins, destinations, where)
         row_shares = self._row_shares(entries, origins, destinations)
         divided, noise = self._divided(row_shares, (origins, destinations)), self._noise(row_shares)
         wide = len(destinations.ids)

@@ -288,12 +288,8 @@ class _Fit:
             if not empty.any():
                 break
             own, beside = np.where(empty[row], 1.0, own), np.where(empty[blocks.beside_row], 1.0, beside)
-        own /= total.take(row)
-        if len(own) < rate.size:
-            share = np.zeros(rate.size)
-            share[used] = own
-        else:
-            share = own
+        share = np.zeros(rate.size)
+        share[used] = own / total.take(row)
         return share.reshape(rate.shape), beside / total[blocks.beside_row]
 
     def _allocated(self, share: Floats, beside: Floats) -> tuple[Floats, Floats]:

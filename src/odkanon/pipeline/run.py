@@ -88,9 +88,6 @@ def publish(
         stage(f"writing {folder}")
         save_linked(result, folder, force=force, matrix=matrix, texts=texts, command=command)
         return result
-    if result.refusal is None and not request.by and request.place is None and not result.is_noisy:
-        stage("computing what any release of this input could reach at best")
-        _ = result.lower_bound  # cached by the release; on large inputs it takes longer than writing
     stage(f"writing {folder}")
     save_release(result, folder, force=force, matrix=matrix, texts=texts, command=command)
     return result
