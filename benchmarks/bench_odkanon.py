@@ -55,7 +55,7 @@ def fresh(od: ODMatrix) -> ODMatrix:
 
 
 def published(od: ODMatrix) -> None:
-    anonymize(fresh(od), RULE, method="odkanon", suppress="before", budget=0.10, budget_of="rows", levels=3)
+    anonymize(fresh(od), RULE, method="odkanon", suppress="before", budget=0.10, budget_of="rows", max_levels=3)
 
 
 def after(od: ODMatrix) -> None:

@@ -83,5 +83,5 @@ def optimum(od: ODMatrix) -> float:
 
 if __name__ == "__main__":
     for file in sys.argv[1:] or [str(GOLDEN)]:
-        release = anonymize(read_matrix(file, engine="memory"), Rule(trips=K), method="cascade", implications="allowed")
+        release = anonymize(read_matrix(file, engine="memory"), Rule(trips=K), method="cascade", allow_inference=True)
         print(f"{file}: G {utility(release.od, release).g:.1f}, at best {optimum(release.od):.1f}")

@@ -21,8 +21,8 @@ WORLDS = [
 ]
 
 
-@pytest.mark.parametrize(("world", "give_up"), WORLDS)
-def test_a_row_that_is_not_at_its_cap_is_exact(world: World, give_up: str | None) -> None:
+@pytest.mark.parametrize(("world", "drop_order"), WORLDS)
+def test_a_row_that_is_not_at_its_cap_is_exact(world: World, drop_order: str | None) -> None:
     inputs = every_input(world, 2)[:: 7 if world.shape == (3, 3) else 3]
     replay = Replay(world, inputs, 2).run()
     listed = {box: rows for (_, box), rows in replay.listed.items()}
@@ -38,15 +38,15 @@ def test_a_row_that_is_not_at_its_cap_is_exact(world: World, give_up: str | None
     assert beyond > 20
 
 
-@pytest.mark.parametrize(("world", "give_up"), WORLDS)
-def test_the_folder_marks_the_rows_at_their_cap(world: World, give_up: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("world", "drop_order"), WORLDS)
+def test_the_folder_marks_the_rows_at_their_cap(world: World, drop_order: str | None, tmp_path: Path) -> None:
     inputs = every_input(world, 2)
     replay = Replay(world, inputs, 2).run()
     capped = sum((rows > 0) & (rows == replay.bounds[node]) for node, rows in replay.listed.items() if node[0])
     marked = 0
     for at in np.random.default_rng(1).choice(np.flatnonzero(capped > 0), 6, replace=False).tolist():
         od = cube_matrix(world, inputs[at].astype(np.int64))
-        folder = anonymize(od, Rule(trips=2), method="cascade", give_up=give_up).save(tmp_path / f"{at}")
+        folder = anonymize(od, Rule(trips=2), method="cascade", drop_order=drop_order).save(tmp_path / f"{at}")
         rows = list(csv.DictReader((folder / "classes.csv").read_text(encoding="utf-8").splitlines()))
         assert sum(row["at_cap"] == "true" for row in rows) == capped[at]
         assert {row["at_cap"] for row in rows} <= {"true", "false"}
@@ -68,7 +68,7 @@ def test_the_folder_marks_the_rows_at_their_cap(world: World, give_up: str | Non
 def test_without_caps_rows_are_exact() -> None:
     world = World((THREE, THREE))
     od = cube_matrix(world, np.full(9, 3))
-    release = anonymize(od, Rule(trips=2), method="cascade", implications="allowed")
+    release = anonymize(od, Rule(trips=2), method="cascade", allow_inference=True)
     assert release.classes.at_cap is not None
     assert not release.classes.at_cap.any()
     assert anonymize(od, Rule(trips=2), budget=0.3).classes.at_cap is None

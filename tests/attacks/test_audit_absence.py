@@ -86,7 +86,7 @@ def make(flows: Sequence[Flow], plans: Sequence[Plan], folder: Path) -> tuple[Pa
         rule = Rule(trips=plan.k)
         if plan.method in ("leaves", "districts"):
             level = plan.method.removesuffix("s").replace("leave", "leaf")
-            made = anonymize(od, rule, method="oigh", level=level, budget=0.9)
+            made = anonymize(od, rule, method="oigh", at_level=level, budget=0.9)
         elif "given" in plan.method:
             level_number = int("districts" in plan.method)
             made = release_on_zones(od, rule, Zoning(zones(level_number), zones(level_number)), full=tree())

@@ -131,7 +131,7 @@ def save(path: Path, plan: Plan, folder: Path) -> bool:
     if plan.method in ON_ZONES:
         made = release_on_zones(od, rule, Zoning(*map(zones, ON_ZONES[plan.method])), full=tree())
     elif plan.method == "all leaves":
-        made = anonymize(od, rule, method="oigh", level="leaf", budget=0.0)
+        made = anonymize(od, rule, method="oigh", at_level="leaf", budget=0.0)
     else:
         made = anonymize(od, rule, method=plan.method)
     if made.refusal is None:

@@ -27,15 +27,15 @@ CUBES = [
 ]
 
 
-def folder_of(world: World, counts: np.ndarray, path: Path, give_up: str | None = None) -> dict[str, bytes]:
+def folder_of(world: World, counts: np.ndarray, path: Path, drop_order: str | None = None) -> dict[str, bytes]:
     """Return every file that the program publishes of one input."""
-    od = cube_matrix(world, counts.astype(np.int64), 3 * counts.astype(np.int64) if give_up is None else None)
-    saved = anonymize(od, Rule(trips=2), method="cascade", give_up=give_up).save(path)
+    od = cube_matrix(world, counts.astype(np.int64), 3 * counts.astype(np.int64) if drop_order is None else None)
+    saved = anonymize(od, Rule(trips=2), method="cascade", drop_order=drop_order).save(path)
     return {file.name: file.read_bytes() for file in saved.iterdir()}
 
 
-@pytest.mark.parametrize(("world", "give_up"), [*((world, None) for world in WORLDS), *CUBES])
-def test_inputs_with_the_same_rows_have_the_same_folder(world: World, give_up: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("world", "drop_order"), [*((world, None) for world in WORLDS), *CUBES])
+def test_inputs_with_the_same_rows_have_the_same_folder(world: World, drop_order: str | None, tmp_path: Path) -> None:
     inputs = every_input(world, 2)
     signature = Replay(world, inputs, 2).run().signature()
     distinct, number, sizes = np.unique(signature, return_inverse=True, return_counts=True)
@@ -44,7 +44,7 @@ def test_inputs_with_the_same_rows_have_the_same_folder(world: World, give_up: s
     for group in groups.tolist():
         chosen = random.choice(np.flatnonzero(number == group), 3, replace=False).tolist()
         first, *others = (
-            folder_of(world, inputs[at], tmp_path / f"{group}-{at}" / "release", give_up) for at in chosen
+            folder_of(world, inputs[at], tmp_path / f"{group}-{at}" / "release", drop_order) for at in chosen
         )
         assert len(first) >= 4
         for other in others:

@@ -67,9 +67,12 @@ def test_the_plain_cascade_shows_groups_along_attributes() -> None:
 def test_the_method_publishes_what_the_definition_says(world: Cube, k: int, seed: int, mode: Mode) -> None:
     counts = random_counts(world, k, seed)
     rule = Rule(trips=k, weight=0.5) if mode == "kept" else Rule(trips=k)
-    implications = "allowed" if mode == "plain" else "safe"
     release = anonymize(
-        cube_matrix(world, counts, counts), rule, method="cascade", give_up=world.give_up(), implications=implications
+        cube_matrix(world, counts, counts),
+        rule,
+        method="cascade",
+        drop_order=world.drop_order(),
+        allow_inference=mode == "plain",
     )
     expected = listed(world, counts, k, mode)
     assert release.unlisted is None or release.suppressed.trips <= release.unlisted
@@ -84,8 +87,8 @@ def test_two_sexes_of_nine_are_not_told() -> None:
     counts[0, 0] = 9
     counts[1, 1] = 30
     od, pair = cube_matrix(world, counts), ((0, 1), (0, 1), (0, 2))
-    plain = anonymize(od, Rule(trips=10), method="cascade", give_up="a2", implications="allowed")
-    safe = anonymize(od, Rule(trips=10), method="cascade", give_up="a2")
+    plain = anonymize(od, Rule(trips=10), method="cascade", drop_order="a2", allow_inference=True)
+    safe = anonymize(od, Rule(trips=10), method="cascade", drop_order="a2")
     assert rows_of(world, plain)[pair] == 18
     assert pair not in rows_of(world, safe)
     assert sum(rows_of(world, safe).values()) > 60

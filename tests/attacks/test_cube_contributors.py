@@ -151,7 +151,7 @@ def test_whoever_made_the_trips_the_folder_of_the_same_rows_is_the_same(rule: Ru
 
 def released(world: Cube, crowd: Crowd, rule: Rule) -> Release:
     od = crowd_matrix(world, crowd, numbered=False)
-    return anonymize(od, rule, method="cascade", give_up=world.give_up())
+    return anonymize(od, rule, method="cascade", drop_order=world.drop_order())
 
 
 def folder_of(world: Cube, crowd: Crowd, rule: Rule, path: Path) -> dict[str, bytes]:

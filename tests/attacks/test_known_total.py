@@ -81,12 +81,12 @@ def test_the_exact_test_names_the_releases_that_withstand_a_known_total(world: W
 def test_the_release_has_the_number_of_the_exact_test(world: World, k: int) -> None:
     known = KnownRows(world, k)
     random, expected = np.random.default_rng(3), known.withstands()
-    give_up = world.give_up() if isinstance(world, Cube) else None
-    if len(world.shape) > 2 and give_up is None:
+    drop_order = world.drop_order() if isinstance(world, Cube) else None
+    if len(world.shape) > 2 and drop_order is None:
         return
     for at in random.choice(np.flatnonzero(known.listed > 0), 25, replace=False).tolist():
         od = cube_matrix(world, known.replay.counts[at].astype(np.int64))
-        release = anonymize(od, Rule(trips=k), method="cascade", give_up=give_up)
+        release = anonymize(od, Rule(trips=k), method="cascade", drop_order=drop_order)
         assert release.parameters["withstands"] == expected[at]
 
 
@@ -143,7 +143,7 @@ def test_a_secret_share_is_left_out_always_and_nothing_exact_is_stated(tmp_path:
     assert public["unlisted"]["at_most_trips"] is None
     assert "the total of the input" in public["statement"]
     assert "but not the total" not in public["statement"]
-    assert public["parameters"] == {"implications": "safe", "total_known": True}
+    assert public["parameters"] == {"allow_inference": False, "total_known": True}
 
 
 def test_persons_are_left_out_with_all_their_trips() -> None:

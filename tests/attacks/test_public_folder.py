@@ -37,7 +37,7 @@ MOST = 2
 WAYS: dict[str, dict[str, Any]] = {
     "odkanon": {"budget": 0.3},
     "odkanon, none suppressed": {"budget": 0.0},
-    "odkanon before": {"suppress": "before", "budget": 0.4, "levels": 1},
+    "odkanon before": {"suppress": "before", "budget": 0.4, "max_levels": 1},
     "oigh": {"method": "oigh", "budget": 0.3},
     "treecut": {"method": "treecut", "budget": 0.3, "iterations": 2},
 }
@@ -300,7 +300,7 @@ def by_people(counts: Sequence[int]) -> ODMatrix:
 @pytest.mark.parametrize("leaf", ["a", "b"])
 def test_quality_on_earlier_zones_does_not_tell_in_how_many_places_trips_begin(leaf: str) -> None:
     """Where all trips of a town begin in one of its places, the tree over them is too low to have the town."""
-    earlier = anonymize(between_codes((9, 9, 9, 9, 9)), Rule(trips=2), method="oigh", level="town", budget=0.0)
+    earlier = anonymize(between_codes((9, 9, 9, 9, 9)), Rule(trips=2), method="oigh", at_level="town", budget=0.0)
     od = read_matrix(
         pa.table({"origin": ["a", leaf], "destination": ["d", "e"], "trips": [9_999, 1]}),
         hierarchy=TREE,
@@ -320,7 +320,7 @@ OTHERS: dict[str, tuple[Callable[[tuple[int, ...]], ODMatrix], Callable[[ODMatri
     "atg-soft": (matrix, lambda od: anonymize(od, Rule(trips=3), method="atg-soft", budget=0.3)),
     "mondrian": (matrix, lambda od: anonymize(od, Rule(trips=2), method="mondrian")),
     "freezones": (matrix, lambda od: anonymize(od, Rule(trips=3), method="freezones", budget=0.3, iterations=2)),
-    "fine steps": (matrix, lambda od: anonymize(od, Rule(trips=2), budget=0.3, steps="fine")),
+    "fine steps": (matrix, lambda od: anonymize(od, Rule(trips=2), budget=0.3, substeps=True)),
     "symmetric": (matrix, lambda od: anonymize(od, Rule(trips=3), budget=0.3, symmetric=True)),
     "persons": (by_people, lambda od: anonymize(od, Rule(persons=3), budget=0.4)),
     "persons, by trips": (by_people, lambda od: anonymize(od, Rule(trips=4), budget=0.4)),

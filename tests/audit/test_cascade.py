@@ -50,7 +50,7 @@ def test_persons_of_rows_are_counted_from_the_trips(rule: Rule, tmp_path: Path) 
     """Without caps every trip is in its finest row, so that whoever is in a row is known."""
     survey = make_survey().slice(0, 1_000)
     pyarrow.parquet.write_table(survey, tmp_path / "survey.parquet")
-    release = anonymize(build_od(read_trips(survey), resolution=7), rule, method="cascade", implications="allowed")
+    release = anonymize(build_od(read_trips(survey), resolution=7), rule, method="cascade", allow_inference=True)
     folder = release.save(tmp_path / "release")
     rows = read_rows(folder)
     people: list[set[str]] = [set() for _ in rows]

@@ -29,7 +29,7 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cube(trips: Path) -> Path:
     od = read_matrix(trips, by=BY, age_bands=(30, 60), resolution=8)
-    release = anonymize(od, Rule(trips=5), method="cascade", give_up="place:6,age,hour,mode,place")
+    release = anonymize(od, Rule(trips=5), method="cascade", drop_order="place:6,age,hour,mode,place")
     assert len(release.classes) > 50
     return release.save(trips.parent / "cube")
 
@@ -51,7 +51,7 @@ def test_persons_are_those_of_a_kind_of_trips(tmp_path: Path) -> None:
     trips = [Trip(who, 0, 8) for who in crowd(12)] + [Trip(crowd(1, "Man")[0], 0, 8) for _ in range(12)]
     path = write(trips, tmp_path / "trips.parquet")
     od = read_matrix(path, by=["sex"])
-    folder = anonymize(od, Rule(trips=10), method="cascade", implications="allowed").save(tmp_path / "cube")
+    folder = anonymize(od, Rule(trips=10), method="cascade", allow_inference=True).save(tmp_path / "cube")
     (few,) = told(folder, path, 10)
     assert "1 of 2 flows have fewer than 10 different persons: whoever knows one of the 1 behind" in few
 
@@ -63,7 +63,7 @@ def test_other_axes_count_again_as_they_say(trips: Path, tmp_path: Path) -> None
     release = anonymize(read_matrix(trips, by=by, resolution=7), Rule(trips=5, persons=4), method="cascade")
     assert told(release.save(tmp_path / "cube"), trips, 7) == []
     od = read_matrix(trips, by=["date", "hour"], resolution=7, since="2022-11-14", until="2022-12-01")
-    release = anonymize(od, Rule(trips=5, persons=5), method="cascade", give_up="place,date,hour")
+    release = anonymize(od, Rule(trips=5, persons=5), method="cascade", drop_order="place,date,hour")
     assert len(set(release.classes.attributes["date"].tolist())) > 2
     assert told(release.save(tmp_path / "dates"), trips, 7) == []
 

@@ -352,11 +352,11 @@ def test_codes_of_two_levels_are_compared_by_their_lookup_table(tmp_path: Path, 
     places.write_text("leaf,district\na1,A\na2,A\nb1,B\n")
     path.write_text("origin,destination,sex\n" + "a1,b1,W\n" * 7 + "a2,b1,W\n" * 5 + "a1,b1,M\na2,b1,M\n")
     tree = read_hierarchy(pyarrow.csv.read_csv(places))
-    anonymize(read_matrix(path, hierarchy=tree, engine="memory"), Rule(trips=5), method="oigh", level="leaf").save(
+    anonymize(read_matrix(path, hierarchy=tree, engine="memory"), Rule(trips=5), method="oigh", at_level="leaf").save(
         tmp_path / "everyone"
     )
     women = read_matrix(path, hierarchy=tree, where="sex == 'W'", engine="memory")
-    anonymize(women, Rule(trips=5), method="oigh", level="district", budget=0.0).save(tmp_path / "women")
+    anonymize(women, Rule(trips=5), method="oigh", at_level="district", budget=0.0).save(tmp_path / "women")
     if table is not None:
         places.write_text(table)
     given = None if table is None else read_hierarchy(pyarrow.csv.read_csv(places))
@@ -381,7 +381,7 @@ def test_codes_of_two_tables_of_one_name_cannot_be_compared(tmp_path: Path, name
                 read_matrix(path, hierarchy=tree, where=where, engine="memory"),
                 Rule(trips=5),
                 method="oigh",
-                level="district",
+                at_level="district",
             )
             made.save(folders[-1])
             continue

@@ -89,7 +89,7 @@ def test_lookup_hierarchy(tmp_path: Path) -> None:
     at = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "at", *zones, "department")
     assert at.returncode == 0, at
     assert told(tmp_path / "at")["method"] == "oigh"
-    assert told(tmp_path / "at")["parameters"]["level"] == "department"
+    assert told(tmp_path / "at")["parameters"]["at_level"] == "department"
     fine = odkanon("anonymize", tmp_path / "trips.csv", "-o", tmp_path / "fine", *zones, "commune")
     assert fine.returncode == 1, fine
     assert "at level commune, flows with 12 trips do not meet" in output(fine)

@@ -47,7 +47,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
     assert "With persons protected, " in output(done), "the price is not cut off"
     saved = open_release(tmp_path / "cube")
     assert saved.axes == ["mode", "hour"]
-    assert saved.manifest["parameters"]["give_up"] == "place:6,hour,mode,place"
+    assert saved.manifest["parameters"]["drop_order"] == "place:6,hour,mode,place"
     where = 'mode == "car" and hour == "09-17"'
     view = odkanon("export", tmp_path / "cube", "--where", where, "-o", tmp_path / "cars")
     assert view.returncode == 0, view.stderr
@@ -70,7 +70,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
         (("--method", "oigh"), "--by publishes with cascade"),
         (("--segment", "sex"), "--segment does not apply with --by"),
         (("--substeps",), "--substeps does not apply with --by"),
-        (("--drop-order", "colour"), "no 'colour' to give up"),
+        (("--drop-order", "colour"), "no 'colour' to drop"),
         (("--by", "colour"), "colour"),
     ],
 )
@@ -102,7 +102,7 @@ def test_orders_are_compared_by_what_they_keep(trips: Path, tmp_path: Path) -> N
     assert done.returncode == 0, output(done)
     assert "Choose the order on other data" in output(done)
     kept = pyarrow.csv.read_csv(tmp_path / "orders" / "orders.csv").to_pylist()
-    assert [row["give_up"] for row in kept] == list(orders)
+    assert [row["drop_order"] for row in kept] == list(orders)
     assert kept[0]["mode and hour"] > 0.2 > kept[1]["mode and hour"]
     assert kept[0]["g"] > kept[1]["g"]
     again = odkanon("compare", trips, *BY, *asked, "-o", tmp_path / "orders")

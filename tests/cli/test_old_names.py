@@ -89,7 +89,7 @@ def test_old_names_warn_and_give_the_same_bytes(folder: Path) -> None:
         json.loads((folder / f"{name}.recipe.json").read_text())["command"]["options"] for name in ("old", "new")
     ]
     assert options[0] == options[1] | {"output": "old"}
-    assert options[0]["steps"] == "fine"
+    assert options[0]["substeps"] is True
     assert odkanon("rerun", "old", cwd=folder).returncode == 0
 
 
@@ -114,7 +114,7 @@ def test_old_names_in_a_configuration_file(folder: Path) -> None:
     recipe = read_recipe(folder / "made")
     assert recipe is not None
     options = recipe["command"]["options"]
-    assert (options["where"], options["steps"], options["method"]) == (["age > 20"], "fine", "cascade")
-    assert "implications" not in options or options["implications"] is None
+    assert (options["where"], options["substeps"], options["method"]) == (["age > 20"], True, "cascade")
+    assert not options.get("allow_inference")
     assert run("policy") == 0
     assert (folder / "policy.toml").is_file()

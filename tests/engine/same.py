@@ -20,12 +20,12 @@ WAYS: list[dict[str, Any]] = [
     {"suppress": "after"},
     {"suppress": "after", "budget_of": "rows", "budget": 0.2},
     {"suppress": "before"},
-    {"suppress": "before", "budget_of": "trips", "budget": 0.03, "levels": 1},
+    {"suppress": "before", "budget_of": "trips", "budget": 0.03, "max_levels": 1},
     {"method": "oigh"},
     {"method": "cascade"},
-    {"method": "cascade", "implications": "allowed", "budget": 0.2, "budget_of": "rows"},
+    {"method": "cascade", "allow_inference": True, "budget": 0.2, "budget_of": "rows"},
 ]
-FINE: list[dict[str, Any]] = [{"method": method, "steps": "fine"} for method in ("odkanon", "oigh", "cascade")]
+FINE: list[dict[str, Any]] = [{"method": method, "substeps": True} for method in ("odkanon", "oigh", "cascade")]
 CASCADES: list[dict[str, Any]] = [{"method": "cascade", "coarsest": 5}, {**FINE[2], "coarsest": 6}]
 EVERY_RULE = [
     Rule(trips=5),
@@ -41,7 +41,7 @@ CUBES: list[tuple[list[str], list[Rule]]] = [
 """What to publish by, and rules to do it under."""
 CUBE_WAYS: list[dict[str, Any]] = [{"method": "cascade"}]
 FINE += [{"symmetric": True}, {"suppress": "before", "symmetric": True}, {"method": "oigh", "symmetric": True}]
-FINE += [{"method": "oigh", "level": resolution, "budget": 0.3} for resolution in (2, 6)]
+FINE += [{"method": "oigh", "at_level": resolution, "budget": 0.3} for resolution in (2, 6)]
 RULES = [Rule(trips=10), Rule(weight=20_000.5, k=7), Rule(persons=5), Rule(trips=8, weight=9_000, persons=3)]
 
 

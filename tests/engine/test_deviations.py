@@ -58,7 +58,7 @@ def check_same(table: pa.Table, rule: Rule, **way: Any) -> Release:
 
 @pytest.mark.parametrize(
     "way",
-    [{}, {"implications": "allowed"}, {"implications": "allowed", "budget": 0.3}],
+    [{}, {"allow_inference": True}, {"allow_inference": True, "budget": 0.3}],
     ids=["safe", "allowed", "budget"],
 )
 def test_worlds_in_which_rows_have_many_trips_or_few_for_a_pair(way: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ def test_a_row_with_few_trips_for_a_pair_in_one_with_many() -> None:
     origins = ["z00", "z01", "z02", "z03", "z04", "z05", "z06"]
     destinations = ["z09", "z09", "z09", "z09", "z20", "z09", "z09"]
     table = pa.table({"origin": origins, "destination": destinations, "trips": [1, 1, 1, 1, 5, 2, 2]})
-    release = check_same(table, Rule(trips=3), implications="allowed")
+    release = check_same(table, Rule(trips=3), allow_inference=True)
     assert release.classes.finest_pairs is not None
     assert sorted(zip(release.classes.trips, release.classes.finest_pairs, strict=True)) == [(4, 2), (4, 5), (5, 1)]
 

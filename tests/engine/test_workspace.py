@@ -14,7 +14,7 @@ from odkanon.methods.method_registry import anonymize
 from odkanon.model.od import Matrix
 from worlds.people import places
 
-WAYS: list[dict[str, Any]] = [{"budget": 0.3}, {"budget": 0.4, "suppress": "before", "levels": 1}]
+WAYS: list[dict[str, Any]] = [{"budget": 0.3}, {"budget": 0.4, "suppress": "before", "max_levels": 1}]
 RULES = [
     Rule(trips=4),
     Rule(trips=3, weight=11),

@@ -108,7 +108,7 @@ def test_intervals_of_a_differencing_pair_show_groups(town: Path, folders: dict[
 
 
 def test_only_a_rule_on_trips_bounds_the_trips_of_what_is_not_listed(town: Path, tmp_path: Path) -> None:
-    od, given = build_od(read_trips(town)), {"suppress": "before", "levels": 0}
+    od, given = build_od(read_trips(town)), {"suppress": "before", "max_levels": 0}
     cases: list[tuple[str, Rule, dict[str, Any]]] = [
         ("weight", Rule(weight=30, mean_weight=od.mean_weight), {}),
         ("persons", Rule(persons=8), {}),
@@ -140,7 +140,7 @@ def nines(folder: Path, **options: Any) -> AttackContext:
 
 
 def test_a_cascade_without_its_condition_shows_groups(tmp_path: Path) -> None:
-    context = nines(tmp_path, implications="allowed")
+    context = nines(tmp_path, allow_inference=True)
     assert ATTACKS["intervals"].run(context).found >= 3
     assert ATTACKS["replay"].run(context).unsettled == 1
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_used_again_is_said() -> None:
     od = random_world(1, records=300, fan=5, levels=3)
     earlier = rows_of(anonymize(od, Rule(trips=5), method="cascade"))
     with pytest.raises(InputError, match="plain H3"):
-        anonymize(od, Rule(trips=5), method="cascade", rows=earlier, steps="fine")
+        anonymize(od, Rule(trips=5), method="cascade", rows=earlier, substeps=True)
     with pytest.raises(InputError, match="takes no further options"):
         anonymize(od, Rule(trips=5), method="cascade", rows=earlier, budget=0.1)
     finer = EarlierRows("finer", *(np.array([h3.cell_to_center_child(str(cell), 15)]) for cell in earlier.origin[:2]))

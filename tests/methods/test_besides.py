@@ -253,7 +253,7 @@ def test_the_suppressed_are_not_of_one_person_either() -> None:
     world = town(
         ("a2", "a1", BUSY), ("a1", "b1", people(60)), ("a2", "b1", people(60, "q")), ("b1", "b2", people(80, "r"))
     )
-    release = anonymize(world.od, Rule(trips=10, max_share=0.5), method="oigh", budget=0.5, level="zone")
+    release = anonymize(world.od, Rule(trips=10, max_share=0.5), method="oigh", budget=0.5, at_level="zone")
     assert release.refusal is None
     _, residual = flows_of(world, release)
     assert largest_share(residual) == Fraction(30, 100)  # a flow of sixty went with the forty

@@ -30,7 +30,7 @@ from worlds.towns import four_zones, people, town
 
 def test_what_was_asked_for_is_told() -> None:
     od = town(("a1", "b1", people(12)), ("a2", "b2", people(12))).od
-    plain = {"implications": "safe"}
+    plain = {"allow_inference": False}
     assert anonymize(od, Rule(trips=4), method="cascade").parameters == {**plain, "withstands": 3}
     assert anonymize(od, Rule(trips=4), method="cascade", coarsest=0).parameters == {**plain, "coarsest": 0}
     told = anonymize(od, Rule(trips=4), method="cascade", budget=0.2).parameters
@@ -38,7 +38,7 @@ def test_what_was_asked_for_is_told() -> None:
     with pytest.raises(InputError, match="budget_of does not apply without a budget"):
         anonymize(od, Rule(trips=4), method="cascade", budget_of="rows")
     with pytest.raises(InputError, match="the matrix has none"):
-        anonymize(od, Rule(trips=4), method="cascade", give_up="place")
+        anonymize(od, Rule(trips=4), method="cascade", drop_order="place")
     assert "under" in str(anonymize(od, Rule(trips=99), method="cascade").refusal)
     assert "within the budget" not in str(anonymize(od, Rule(trips=99), method="cascade").refusal)
     assert "within the budget" in str(anonymize(od, Rule(trips=99), method="cascade", budget=0.2).refusal)

@@ -114,9 +114,9 @@ def test_public_children_of_finer_steps_are_those_of_the_whole_cell() -> None:
 def test_every_method_on_a_tree_takes_finer_steps(method: str) -> None:
     od = random_world(5, records=300, fan=7)
     release = anonymize(
-        od, Rule(trips=8), method=method, steps="fine", **({} if method == "cascade" else {"budget": 0.2})
+        od, Rule(trips=8), method=method, substeps=True, **({} if method == "cascade" else {"budget": 0.2})
     )
-    assert release.parameters["steps"] == "fine"
+    assert release.parameters["substeps"] is True
     assert release.origins.cells is not None
     assert int(release.classes.trips.sum()) + release.suppressed.trips == od.trips
     best, found = lower_bound(release.od, Rule(trips=8), budget=0.2).g, utility(release.od, release).g
@@ -127,8 +127,8 @@ def test_finer_steps_need_cells() -> None:
     tree = as_lookup(leaf(8, np.array([[0, 1], [0, 2]])), leaf(8, np.array([[0, 1], [0, 2]])))
     od = replace(random_world(1), origins=tree)
     with pytest.raises(InputError, match="lookup table"):
-        anonymize(od, Rule(trips=2), method="cascade", steps="fine")
-    with pytest.raises(InputError, match="plain or fine"):
-        anonymize(od, Rule(trips=2), method="cascade", steps="coarse")
-    with pytest.raises(InputError, match="no option 'steps'"):
-        anonymize(od, Rule(trips=2), method="mondrian", steps="fine")
+        anonymize(od, Rule(trips=2), method="cascade", substeps=True)
+    with pytest.raises(InputError, match="substeps must be true or false"):
+        anonymize(od, Rule(trips=2), method="cascade", substeps="coarse")
+    with pytest.raises(InputError, match="no option 'substeps'"):
+        anonymize(od, Rule(trips=2), method="mondrian", substeps=True)

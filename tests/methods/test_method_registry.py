@@ -95,7 +95,7 @@ def small() -> Any:
 def test_a_registered_function_is_a_method_like_any_other(registered: Method, tmp_path: Path) -> None:
     assert METHODS["every-cell"] is registered
     assert registered.title == "every-cell"
-    assert registered.options == ("budget", "level", "steps")
+    assert registered.options == ("budget", "level", "substeps")
     assert registered.takes_budget
     assert "every-cell (all cells)" in describe_methods()
     release = anonymize(small(), Rule(trips=10), method="every-cell", level=0)
@@ -126,11 +126,11 @@ def without_default(od: Any, rule: Rule, *, level: int) -> Release:
     return every_cell(od, rule, level=level)
 
 
-def named_steps(od: Any, rule: Rule, *, steps: int = 0) -> Release:
-    return every_cell(od, rule, level=steps)
+def named_substeps(od: Any, rule: Rule, *, substeps: int = 0) -> Release:
+    return every_cell(od, rule, level=substeps)
 
 
-@pytest.mark.parametrize("function", [positional, without_default, named_steps])
+@pytest.mark.parametrize("function", [positional, without_default, named_substeps])
 def test_options_are_keywords_with_defaults(function: Any) -> None:
     with pytest.raises(InputError, match="must be a keyword with a default"):
         register_method(function)

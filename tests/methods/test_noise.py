@@ -130,7 +130,7 @@ def test_estimates_and_their_errors_are_about_right(survey: pa.Table) -> None:
     release = run_method(od, NO_RULE, method="noise", epsilon=100.0, unit="trip")
     assert int(release.classes.trips.sum()) == pytest.approx(od.summary.trips, rel=0.01)
     saved = release.estimate(onto=6)
-    counts = run_method(od, Rule(trips=1), method="oigh", level="6", budget=0.0)
+    counts = run_method(od, Rule(trips=1), method="oigh", at_level="6", budget=0.0)
     truth = counts.to_pandas().set_index(["origin", "destination"])
     both = saved.to_pandas().set_index(["origin", "destination"]).join(truth["trips"]).fillna({"trips": 0})
     inside = both["trips"].between(both["interval_low"], both["interval_high"])

@@ -40,7 +40,7 @@ def test_golden(case: Path) -> None:
         suppress="before",
         budget=expected["budget"],
         budget_of="rows",
-        levels=expected["max_levels"],
+        max_levels=expected["max_levels"],
     )
     assert release.origins.ids.tolist() == expected["origins"]
     assert release.destinations.ids.tolist() == expected["destinations"]
@@ -77,7 +77,7 @@ def test_equals_the_naive_version(
         expected = expected or oracle.odkanon(
             world.pairs, world.path, limits_of(rule), suppress=suppress, budget=share, of=budget_of, levels=levels
         )
-    options: dict[str, Any] = {"levels": levels} if suppress == "before" else {}
+    options: dict[str, Any] = {"max_levels": levels} if suppress == "before" else {}
     release = anonymize(world.od, rule, suppress=suppress, budget=budget, budget_of=budget_of, **options)
     if expected is None:
         assert release.refusal
@@ -117,7 +117,7 @@ def test_differs_from_the_plain_algorithm_by_the_flow_that_goes_with_too_small_a
             continue
         worlds += 1
         world = World(trips, od_of_trips(trips), path)
-        release = anonymize(world.od, rule, suppress="before", budget=0.1, levels=1)
+        release = anonymize(world.od, rule, suppress="before", budget=0.1, max_levels=1)
         also = _suppressed(world, release) - plain.suppressed
         residual = sum(pairs[pair].trips for pair in plain.suppressed)
         entire = 0 < residual < k and len(plain.classes) == 1  # merging goes on until nothing is suppressed

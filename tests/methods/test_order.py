@@ -136,7 +136,7 @@ def test_what_is_not_asked_for_is_told() -> None:
         "budget_of": "trips",
         "merges": 0,
     }
-    assert anonymize(od, Rule(trips=1), suppress="before").parameters["levels"] == 3
+    assert anonymize(od, Rule(trips=1), suppress="before").parameters["max_levels"] == 3
     assert anonymize(od, Rule(trips=1), symmetric=True).parameters["symmetric"] is True
 
 

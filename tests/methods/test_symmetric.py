@@ -137,14 +137,14 @@ FLOWS = {"origin": ["a1", "a1", "a2", "b1"], "destination": ["b1", "b2", "b1", "
 
 def at_level(level: str, budget: float = 0.1, rows: dict[str, list[object]] = FLOWS) -> Release:  # type: ignore[assignment]
     od = read_matrix(pa.table(rows), hierarchy=lookup_hierarchy(pa.table(ZONES)), engine="memory")
-    return anonymize(od, Rule(trips=10), method="oigh", level=level, budget=budget)
+    return anonymize(od, Rule(trips=10), method="oigh", at_level=level, budget=budget)
 
 
 def test_a_level_is_published_and_nothing_else() -> None:
     release = at_level("district")
     assert release.origins.ids.tolist() == release.destinations.ids.tolist() == ["a", "b"]
     assert release.classes.trips.tolist() == [13, 12]
-    assert release.parameters["level"] == "district"
+    assert release.parameters["at_level"] == "district"
     fine = at_level("block", budget=0.6)
     assert (fine.origins.ids.tolist(), fine.classes.trips.tolist()) == (["b1"], [12])
 
@@ -164,10 +164,10 @@ def test_a_level_above_all_that_occurs_is_still_that_level() -> None:
 
 def test_levels_of_cells_are_resolutions() -> None:
     od = town(1, trips=600)
-    release = anonymize(od, Rule(trips=4), method="oigh", level=7, budget=0.9)
+    release = anonymize(od, Rule(trips=4), method="oigh", at_level=7, budget=0.9)
     assert set(release.origins.resolution.tolist()) == {7}  # type: ignore[union-attr]
     for wrong in (11, -1, "commune"):
         with pytest.raises(InputError, match="a resolution from 0 to 10"):
-            anonymize(od, Rule(trips=8), method="oigh", level=wrong)
+            anonymize(od, Rule(trips=8), method="oigh", at_level=wrong)
     with pytest.raises(InputError, match="block, district, region"):
         at_level("distrct")

@@ -143,7 +143,7 @@ def test_a_question_is_answered_in_a_sentence(folder: Path, tmp_path: Path) -> N
 
 
 def test_a_release_by_attributes_is_asked_by_them(tmp_path: Path) -> None:
-    release = anonymize(by_mode(town(1)), Rule(trips=10), method="cascade", give_up="place:6,mode,place")
+    release = anonymize(by_mode(town(1)), Rule(trips=10), method="cascade", drop_order="place:6,mode,place")
     folder = release.save(tmp_path / "cube")
     od = release.od
     saved, estimates = open_release(folder), 0.0

@@ -55,7 +55,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("releases")
     od = town(7)
     made = {method: anonymize(od, Rule(trips=10), method=method) for method in METHODS}
-    made["cube"] = anonymize(by_mode(od), Rule(trips=10), method="cascade", give_up="place:6,mode,place")
+    made["cube"] = anonymize(by_mode(od), Rule(trips=10), method="cascade", drop_order="place:6,mode,place")
     return {name: release.save(folder / name) for name, release in made.items()}
 
 
@@ -188,7 +188,7 @@ def test_rows_of_polygons_stand_for_what_finer_rows_leave(tmp_path: Path) -> Non
     ends = [pair for pair, count in trips.items() for _ in range(count)]
     table = pa.table({"origin": [pair[0] for pair in ends], "destination": [pair[1] for pair in ends]})
     od = read_matrix(table, hierarchy=with_outlines(tree, path), engine="memory")
-    release = anonymize(od, Rule(trips=10), method="cascade", implications="allowed")
+    release = anonymize(od, Rule(trips=10), method="cascade", allow_inference=True)
     rows = release.to_arrow().to_pylist()
     assert {("a", "c", 30), ("w", "x", 15)} < {tuple(row.values())[:3] for row in rows}
     below = {leaf: leaf for leaf in zone} | {name: zone[2 * at : 2 * at + 2] for at, name in enumerate("wxyz")}

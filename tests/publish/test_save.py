@@ -68,7 +68,7 @@ def test_the_folder_says_what_may_be_said_and_the_recipe_the_rest(tmp_path: Path
     assert recipe is not None
     assert not PRIVATE & told.keys()
     assert "share" not in told["published"]
-    assert not {"merges", "steps", "target", "delta", "duality_gap", "origin_level"} & told["parameters"].keys()
+    assert not {"merges", "target", "delta", "duality_gap", "origin_level"} & told["parameters"].keys()
     assert recipe["about"].keys() >= PRIVATE
     assert recipe["about"]["suppressed"]["trips"] == release.suppressed.trips
     assert recipe["about"]["utility"]["trips"]["g"] == utility(od, release).g
@@ -104,7 +104,7 @@ def test_a_flow_that_goes_with_the_suppressed_counts_as_missing() -> None:
     trips = [30] * 9 + [5]
     flows = {"origin": ["z0"] * 10, "destination": [f"z{number}" for number in range(1, 11)], "trips": trips}
     od = read_matrix(pa.table(flows), hierarchy=tree, engine="memory")
-    release = anonymize(od, Rule(trips=10), method="oigh", level="zone", budget=0.05)
+    release = anonymize(od, Rule(trips=10), method="oigh", at_level="zone", budget=0.05)
     assert release.companion is not None
     most = at_most_unlisted(release)
     assert most is not None

@@ -38,7 +38,7 @@ WORLDS = [
 def release_of(world: Cube, k: int, seed: int) -> Release:
     counts = random_counts(world, k, seed)
     weight = counts * np.random.default_rng(seed).integers(1, 9, len(counts))
-    return anonymize(cube_matrix(world, counts, weight), Rule(trips=k), method="cascade", give_up=world.give_up())
+    return anonymize(cube_matrix(world, counts, weight), Rule(trips=k), method="cascade", drop_order=world.drop_order())
 
 
 def listed_values(release: Release, name: str) -> set[str]:

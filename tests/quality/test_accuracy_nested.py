@@ -79,11 +79,11 @@ def test_a_row_lies_in_the_finest_row_around_it() -> None:
     assert enclosing_rows([origin, destination])[:3].tolist() in ([1, 2, -1], [3, 2, -1])
 
 
-@pytest.mark.parametrize("steps", ["plain", "fine"])
-def test_a_cascade_is_spread_over_what_finer_rows_leave(steps: str) -> None:
+@pytest.mark.parametrize("substeps", [False, True])
+def test_a_cascade_is_spread_over_what_finer_rows_leave(substeps: bool) -> None:
     """Each public leaf pair gets what the finest row over it has for it."""
     od = town(5, trips=400, spread=0.004)
-    release = anonymize(od, Rule(trips=10), method="cascade", steps=steps, coarsest=8)
+    release = anonymize(od, Rule(trips=10), method="cascade", substeps=substeps, coarsest=8)
     classes, zones = release.classes, (release.origins, release.destinations)
     leaves = [
         [{leaf for cell in (cells or [name]) for leaf in h3.cell_to_children(cell, 10)} for name, cells in named(side)]
@@ -198,7 +198,7 @@ def some_cube(seed: int, count: int) -> ODMatrix:
 )
 def test_usefulness_of_a_cube_equals_brute_force_over_places_and_kinds(seed: int, count: int, order: str) -> None:
     od = some_cube(seed, count)
-    release = anonymize(od, Rule(trips=4), method="cascade", give_up=order, coarsest=5)
+    release = anonymize(od, Rule(trips=4), method="cascade", drop_order=order, coarsest=5)
     rows = told(release)
     assert rows
     ends = [cells_of([row[at] for row in rows]) for at in (0, 1)]

@@ -86,7 +86,7 @@ def test_days_of_the_week_that_a_period_does_not_have_are_not_counted_on(tmp_pat
     pyarrow.parquet.write_table(pa.table({"start_time": times, **ends}), tmp_path / "t.parquet")
     for until, trips in (("2024-01-03", 0), ("2024-01-04", 4), ("2024-02-01", 4)):
         od = read_matrix(tmp_path / "t.parquet", by=["weekday"], resolution=8, since="2024-01-01", until=until)
-        release = anonymize(od, Rule(trips=3), method="cascade", give_up="weekday,place")
+        release = anonymize(od, Rule(trips=3), method="cascade", drop_order="weekday,place")
         assert int(release.classes.trips.sum()) == trips
         assert release.refusal is not None or release.classes.attributes["weekday"].tolist() == ["working days"]
     assert {*od.axes[0].public.leaves.tolist()} == {*WEEK, "missing"}
@@ -178,7 +178,7 @@ def test_places_outside_an_area_carry_nothing() -> None:
     trips = read_trips(table, attributes=["mode"])
     for within, published in ((None, 12), (read_area(",".join(cells)), 8)):
         od = build_od(trips, by=["mode:car=car,bus=bus,walk=walk"], resolution=7, within=within)
-        release = anonymize(od, Rule(trips=5), method="cascade", give_up="place:6,mode,place")
+        release = anonymize(od, Rule(trips=5), method="cascade", drop_order="place:6,mode,place")
         assert int(release.classes.trips.sum()) == published
 
 

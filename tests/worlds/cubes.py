@@ -52,7 +52,7 @@ class Cube(World):
         """What the attributes are called."""
         return [f"a{axis}" for axis in range(2, len(self.trees))]
 
-    def give_up(self) -> str:
+    def drop_order(self) -> str:
         """Return the order as it is asked for; it coarsens both places before it turns to something else."""
         at, words = [0] * len(self.trees), []
         for axis in self.order:

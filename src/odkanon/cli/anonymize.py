@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -54,7 +54,7 @@ INPUT_NAME = "{input}"
     --budget SHARE  Share that may be suppressed, from 0 to below 1; a cascade needs none. [default: 0.10]
     --suppress  Spend the budget before generalising, as in the paper, or after it, for finer zones. [default: after]
     --budget-of  The total of which the budget is a share. [default: rows with before, trips with after]
-    levels: --max-levels NUMBER  With --suppress before: pairs that need more levels of generalisation are suppressed
+    --max-levels NUMBER  With --suppress before: pairs that need more levels of generalisation are suppressed
         first. [default: 3]
     --target TRIPS  With atg-soft: the intended number of trips of an origin zone. [default: the best of several]
     --objective NAME  With treecut: minimise g, e or c_avg. [default: g]
@@ -63,10 +63,10 @@ INPUT_NAME = "{input}"
     --time-limit SECONDS  With treecut, freezones: stop the search then, with the best result so far.
     --coarsest LEVEL  With cascade: publish nothing coarser than this H3 resolution, or level of --hierarchy.
     --total-known  With cascade: leave out a secret 1 % of the persons, so that the total of the trips may be public.
-    implications: --allow-inference  With cascade: publish more, although somebody who knows the method can infer that
+    --allow-inference  With cascade: publish more, although somebody who knows the method can infer that
         groups below the rule exist. [default: no such inference is possible]
-    steps: --substeps  With methods on a tree of H3 cells: add two levels between each cell and its parent.
-    level: --at-level NAME  Publish at this level only: a column of --hierarchy, or an H3 resolution. Flows that fail
+    --substeps  With methods on a tree of H3 cells: add two levels between each cell and its parent.
+    --at-level NAME  Publish at this level only: a column of --hierarchy, or an H3 resolution. Flows that fail
         the rule there are suppressed, up to the budget; implies --method oigh.
     --symmetric  Use the same zones for origins and destinations, for a square matrix. With odkanon, oigh, treecut,
         freezones.
@@ -84,13 +84,13 @@ INPUT_NAME = "{input}"
     --segment-budget SHARE  With --segment: share that the tables of a segment may suppress. [default: --budget]
     --protect-intervals  With --segment: suppress more, until all tables together neither prove that a flow below the
         rule exists nor bound it to an interval narrower than k trips.
-    give_up: --drop-order ORDER  With --by: the order in which detail is dropped, such as place:7,hour,mode,place.
+    --drop-order ORDER  With --by: the order in which detail is dropped, such as place:7,hour,mode,place.
         [default: places up to 36 km2, then the last --by first, then places]
     --age-bands AGES  With --segment age or --by age: where bands begin. [default: 10,20,30,40,50,60,70] In a cube, the
         first and the last band may be known to be empty.
     Series of releases:
     --after RELEASE  Read only trips after the period of this earlier release of the same, growing file.
-    zones: --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.
+    --zones-of RELEASE  Use the zones of this earlier release, or the rows of a cascade; no budget applies.
     Matrix:
     --matrix PLACES  The places of matrix.csv: an H3 resolution, or a file of polygons. [default: your zones
         where they have outlines; else 7, or the coarser one that has at most 4,000 cells]
@@ -117,7 +117,7 @@ def anonymize(
     metrics: bool = False,
     suppress: Suppress | None = None,
     budget_of: BudgetOf | None = None,
-    levels: int | None = None,
+    max_levels: int | None = None,
     target: float | None = None,
     objective: str | None = None,
     compactness: float | None = None,
@@ -125,9 +125,9 @@ def anonymize(
     time_limit: float | None = None,
     coarsest: int | None = None,
     total_known: bool = False,
-    implications: Annotated[bool, typer.Option(callback=lambda given: "allowed" if given else None)] = False,
-    steps: Annotated[bool, typer.Option(callback=lambda given: "fine" if given else None)] = False,
-    level: str | None = None,
+    allow_inference: bool = False,
+    substeps: bool = False,
+    at_level: str | None = None,
     symmetric: bool = False,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -136,10 +136,10 @@ def anonymize(
     epsilon_limit: float | None = None,
     segment_budget: float | None = None,
     protect_intervals: bool = False,
-    give_up: str | None = None,
+    drop_order: str | None = None,
     age_bands: str | None = None,
     after: Path | None = None,
-    zones: Path | None = None,
+    zones_of: Path | None = None,
     matrix: str | None = None,
     matrix_id: str | None = None,
     engine: EngineName | None = None,
@@ -166,7 +166,7 @@ def anonymize(
 
     `odkanon anonymize all.csv -o february --after january --until 2024-03-01`
     """
-    if was_given(context, "levels") and suppress is not Suppress.before:
+    if was_given(context, "max_levels") and suppress is not Suppress.before:
         raise OptionConflictError.between(
             "--max-levels", "--suppress before", "it sets which pairs are suppressed first", missing=True
         )
@@ -189,7 +189,7 @@ def anonymize(
         "suppress": suppress and suppress.value,
         "budget": budget,
         "budget_of": budget_of and budget_of.value,
-        "levels": levels,
+        "max_levels": max_levels,
         "target": target,
         "objective": objective,
         "compactness": compactness,
@@ -197,10 +197,10 @@ def anonymize(
         "time_limit": time_limit,
         "coarsest": coarsest,
         "total_known": total_known or None,
-        "implications": implications,
-        "steps": steps,
-        "give_up": give_up,
-        "level": level,
+        "allow_inference": allow_inference or None,
+        "substeps": substeps or None,
+        "drop_order": drop_order,
+        "at_level": at_level,
         "symmetric": symmetric or None,
         "epsilon": epsilon,
         "delta": delta,
@@ -210,7 +210,7 @@ def anonymize(
     request = Request(
         spec,
         wanted.request,
-        "" if method is None or ((cube or level) and not was_given(context, "method")) else method,
+        "" if method is None or ((cube or at_level) and not was_given(context, "method")) else method,
         {name: value for name, value in parameters.items() if value is not None},
         by=tuple(by),
         segments=tuple(segment),
@@ -218,7 +218,7 @@ def anonymize(
         segment_budget=segment_budget,
         protect_intervals=protect_intervals,
         after=after,
-        zones_of=zones,
+        zones_of=zones_of,
         matrix=matrix,
         matrix_code=matrix_id,
         ledger=ledger,

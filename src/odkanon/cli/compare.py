@@ -45,7 +45,7 @@ Number = TypeVar("Number", int, float)
     --age-bands AGES  With ages: where bands begin. [default: 10,20,30,40,50,60,70]
     Orders of detail in a release by attribute:
     --by NAME  With --drop-order: an attribute to publish by, as for anonymize.
-    give_up: --drop-order ORDER  Compare orders in which detail is dropped, such as place:6,hour,mode,place. Repeatable.
+    --drop-order ORDER  Compare orders in which detail is dropped, such as place:6,hour,mode,place. Repeatable.
     """
 )
 def compare(
@@ -66,7 +66,7 @@ def compare(
     all_segments: bool = False,
     age_bands: str | None = None,
     by: list[str] | None = None,
-    give_up: list[str] | None = None,
+    drop_order: list[str] | None = None,
 ) -> None:
     """Compare methods, thresholds and budgets on your trips.
 
@@ -111,8 +111,8 @@ def compare(
         or len(budgets) > 1
         or context.meta.get(OLD_COMMAND) == "tradeoff"
     ):
-        others = {"segment": "--segment", "all_segments": "--all-segments", "give_up": "--drop-order"}
-        for name, option in (others | {name: f"--{name.replace('_', '-')}" for name in noise}).items():
+        for name in ("segment", "all_segments", "drop_order", *noise):
+            option = f"--{name.replace('_', '-')}"
             if was_given(context, name):
                 raise OptionConflictError.between(option, "several --k or --budget", "these are compared for all trips")
         _compare_thresholds(reading, ks or [2, 5, 10, 20, 50], budgets, methods, protect, output, force=force)
@@ -122,8 +122,8 @@ def compare(
     ):
         raise InputError(f"{output} exists and is not a folder of tables; choose another folder")
     (first,) = ks or [10]
-    if give_up:
-        _compare_orders(reading, by or [], give_up, first, protect, bands, output, force=force)
+    if drop_order:
+        _compare_orders(reading, by or [], drop_order, first, protect, bands, output, force=force)
         return
     dimensions = tuple(dict.fromkeys([*(segment or []), *(("sex", "age", "category") if all_segments else ())]))
     _compare_methods(reading, dimensions, first, budgets[0], bands, methods, protect, noise, output, force=force)
@@ -256,7 +256,7 @@ def _compare_orders(
     table = Table(title="Share of trips that keep each attribute, by drop order", title_justify="left")
     for name in kept.column_names:
         table.add_column(
-            {"give_up": "drop order", "g": "G"}.get(name, name), justify="left" if name == "give_up" else "right"
+            {"drop_order": "drop order", "g": "G"}.get(name, name), justify="left" if name == "drop_order" else "right"
         )
     for row in kept.to_pylist():
         table.add_row(*(_cell_text(name, value) for name, value in row.items()))

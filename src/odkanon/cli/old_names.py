@@ -47,7 +47,7 @@ OLD_OPTIONS = {
     "zones-geojson": "boundaries",
 }
 FLAGS = {"implications": ("safe", "allowed"), "steps": ("plain", "fine")}
-"""Old options that are flags now: the values that leave the flag out and set it. Recipes still have these values."""
+"""Old options that are flags now: the values that leave the flag out and set it."""
 
 
 def current_command(name: str) -> str:
@@ -94,6 +94,15 @@ def translate_options(words: Sequence[str], known: Collection[str]) -> list[str]
             translated.append(f"--{new}{equals}{value}")
             _warn(f"--{old}", f"--{new}")
     return translated
+
+
+def current_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a recipe by their present names."""
+    current = {}
+    for name, value in options.items():
+        old = name.replace("_", "-")
+        current[OLD_OPTIONS.get(old, name).replace("-", "_")] = is_set(old, value) if old in FLAGS else value
+    return current
 
 
 def is_set(name: str, value: Any) -> bool:

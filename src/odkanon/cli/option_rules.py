@@ -14,9 +14,9 @@ from odkanon.errors import OptionConflictError
 
 log = logging.getLogger(__name__)
 
-_CHOICE_OF_ZONES = ("method", "suppress", "budget", "budget_of", "levels", "target", "objective", "compactness")
-_SEARCH_FOR_ZONES = ("iterations", "time_limit", "level", "symmetric")
-OF_ZONES = (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget", "coarsest", "implications", "steps")
+_CHOICE_OF_ZONES = ("method", "suppress", "budget", "budget_of", "max_levels", "target", "objective", "compactness")
+_SEARCH_FOR_ZONES = ("iterations", "time_limit", "at_level", "symmetric")
+OF_ZONES = (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget", "coarsest", "allow_inference", "substeps")
 """Options that choose zones, and so do not apply where these are given."""
 _ABOUT_ZONES = ("hierarchy", "outlines", "zoning", "zone_id", "zone_parents")
 _ABOUT_TRIPS = tuple(name for name in OPTIONS if name not in _ABOUT_ZONES)
@@ -44,24 +44,24 @@ class Clash:
 
 
 CLASHES = (
-    Clash(("zones",), True, (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget"), "the zones are fixed"),
+    Clash(("zones_of",), True, (*_CHOICE_OF_ZONES, *_SEARCH_FOR_ZONES, "segment_budget"), "the zones are fixed"),
     Clash(("after",), True, ("since",), "the period begins where the earlier release ends"),
     Clash(("hierarchy",), True, ("resolution", "within", "crs"), "the zones are yours, not H3 cells"),
     Clash(("hierarchy",), True, ("all_segments",), "segments need trips with coordinates"),
     Clash(("hierarchy",), False, ("outlines",), "H3 cells have their own boundaries"),
     Clash(("zoning",), True, ("resolution", "within", "hierarchy"), "the zones are your polygons"),
-    Clash(("zoning",), True, ("steps",), "it divides H3 cells"),
+    Clash(("zoning",), True, ("substeps",), "it divides H3 cells"),
     Clash(("zoning", "onto"), False, ("zone_id", "zone_parents"), "it is a property of your polygons"),
     Clash(("segment", "all_segments"), False, ("segment_budget", "protect_intervals"), "there are no segments"),
     Clash(("segment", "all_segments", "by"), False, ("age_bands",), "ages are not used", value="age"),
-    Clash(("by",), True, ("segment", "zones"), "it publishes one table, on zones of its own"),
-    Clash(("by",), True, ("steps",), "attributes are dropped between whole H3 levels"),
-    Clash(("by",), True, ("level", "symmetric"), "its rows are at several levels, each as fine as the rule allows"),
-    Clash(("segment",), True, ("level", "symmetric"), "the zones are as coarse as all tables need"),
-    Clash(("level",), True, ("symmetric",), "at one level, origins and destinations have the same zones anyway"),
-    Clash(("level",), True, ("steps",), "the level is a whole one"),
-    Clash(("by",), False, ("give_up",), "only places have detail to drop"),
-    Clash(("all_segments",), True, ("by", "give_up"), "a release by attribute has no segments"),
+    Clash(("by",), True, ("segment", "zones_of"), "it publishes one table, on zones of its own"),
+    Clash(("by",), True, ("substeps",), "attributes are dropped between whole H3 levels"),
+    Clash(("by",), True, ("at_level", "symmetric"), "its rows are at several levels, each as fine as the rule allows"),
+    Clash(("segment",), True, ("at_level", "symmetric"), "the zones are as coarse as all tables need"),
+    Clash(("at_level",), True, ("symmetric",), "at one level, origins and destinations have the same zones anyway"),
+    Clash(("at_level",), True, ("substeps",), "the level is a whole one"),
+    Clash(("by",), False, ("drop_order",), "only places have detail to drop"),
+    Clash(("all_segments",), True, ("by", "drop_order"), "a release by attribute has no segments"),
     Clash(tuple(THRESHOLDS), True, ("protect", "k"), "thresholds by measure replace it"),
     Clash(("segment", "by"), True, ("max_share", "min_destinations"), "such tables support thresholds only"),
     Clash(("sample",), True, ("source",), "the built-in survey is the input"),
@@ -72,9 +72,9 @@ CLASHES = (
     Clash(("trips",), True, ("layout",), "trips for measuring are a folder of Parquet files"),
     Clash(("trips",), False, _ABOUT_TRIPS, "there are no trips to read"),
     Clash(("trips",), True, ("force",), "trips for measuring go to a new folder", command="sample"),
-    Clash(("give_up",), False, ("by",), "it selects attributes for a comparison of drop orders", command="compare"),
+    Clash(("drop_order",), False, ("by",), "it selects attributes for a comparison of drop orders", command="compare"),
     Clash(
-        ("give_up",),
+        ("drop_order",),
         True,
         ("budget", "methods"),
         "drop orders are of one method without a budget",

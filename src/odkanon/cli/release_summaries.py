@@ -153,6 +153,6 @@ def show_coverage(release: Release, *, metrics: bool) -> None:
     console.paragraph(release.subject.words(f"Share of trips by published attribute: {', '.join(shares)}."))
     if metrics and not release.is_noisy:
         console.paragraph(
-            f"Detail was dropped in this order: {release.parameters['give_up']}. A dropped attribute has the value "
+            f"Detail was dropped in this order: {release.parameters['drop_order']}. A dropped attribute has the value "
             "'any'."
         )

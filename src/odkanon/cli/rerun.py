@@ -13,7 +13,7 @@ import typer
 
 from odkanon.cli.common_options import command
 from odkanon.cli.console import console, make_table
-from odkanon.cli.old_names import is_set
+from odkanon.cli.old_names import current_options
 from odkanon.cli.option_rules import OF_ZONES
 from odkanon.core.parsing import format_count
 from odkanon.core.system import remote
@@ -174,7 +174,7 @@ def _command(recipe: Mapping[str, Any], beside: Path) -> dict[str, Any]:
     folder = beside / str(command.get("folder", "."))
     if not folder.is_dir():
         raise InputError(f"the release was made in {folder}, which is not there; move the recipe back")
-    return {**command, "folder": folder.resolve()}
+    return {**command, "options": current_options(command["options"]), "folder": folder.resolve()}
 
 
 def _next_period(
@@ -196,15 +196,15 @@ def _fix_zones(options: dict[str, Any], release: str) -> None:
     """Turn the options of a release into those of one on its zones, in place."""
     if options.get("by") or options.get("place"):
         raise InputError("a table by attributes or by one place has zones of its own; leave out --keep-zones")
-    if options.get("zones") is None:
-        options["zones"] = release
+    if options.get("zones_of") is None:
+        options["zones_of"] = release
     for name in OF_ZONES:
         options.pop(name, None)
 
 
 def _show_zones(options: Mapping[str, Any], release: str) -> None:
     """Print whether the next release has the zones of the last one."""
-    kept = options.get("zones")
+    kept = options.get("zones_of")
     if kept is None:
         console.print(f"The zones were made anew for these trips; --keep-zones uses those of {release}.")
     else:
@@ -249,7 +249,7 @@ def words_of(command: Any, options: Mapping[str, Any]) -> list[str]:
         if parameter.param_type_name == "argument":
             last += [str(each) for each in values]
         elif parameter.is_flag:
-            words += [parameter.opts[0]] * is_set(name, value)
+            words += [parameter.opts[0]] * bool(value)
         else:
             words += [word for each in values for word in (parameter.opts[0], str(each))]
     return [*words, "--", *last]

@@ -105,7 +105,7 @@ def make_sheet(
         "input": _input(context),
         "choices": choices,
         "not_promised": not_promised(release),
-        "in_words": NESTED_IN_WORDS if release.nested and release.parameters.get("implications") == "safe" else None,
+        "in_words": NESTED_IN_WORDS if release.nested and release.parameters.get("allow_inference") is False else None,
         "earlier": [{"name": each.name, "sha256": sha256(each.folder / MANIFEST)} for each in context.earlier],
         "attacks": [each.as_dict() for each in runs],
         "questions": questions(runs, release),

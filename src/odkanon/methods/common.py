@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from odkanon.core.arrays import Ints, group_sum
-from odkanon.core.parsing import check_choice
 from odkanon.errors import InputError, UnknownNameError
 from odkanon.model.od import Matrix
 from odkanon.model.rule import Rule
@@ -15,19 +14,11 @@ from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.substeps import fine_hierarchy
 from odkanon.zoning.zones import join_trees
 
-Steps = Literal["plain", "fine"]
 
-
-def with_steps(od: Matrix, steps: Steps) -> Matrix:
-    """Return the matrix over trees with plain steps (a cell has seven children) or with substeps.
-
-    * ``steps``: ``plain`` or ``fine``. Fine trees have two levels of substeps between a cell and its children.
-    """
-    check_choice("steps", steps, Steps)
-    if steps == "plain":
-        return od
+def with_substeps(od: Matrix) -> Matrix:
+    """Return the matrix over trees with two levels of substeps between an H3 cell and its children."""
     if od.origins.resolution is None or od.destinations.resolution is None:
-        raise InputError("finer steps lie between H3 cells; a lookup table can have levels of its own for that")
+        raise InputError("substeps lie between H3 cells; a lookup table can have levels of its own for that")
     (origins, first), (destinations, second) = fine_hierarchy(od.origins), fine_hierarchy(od.destinations)
     return od.on_trees((origins, first), (destinations, second))
 

@@ -66,7 +66,7 @@ class Method:
     def options(self) -> tuple[str, ...]:
         """The names of its options."""
         own = tuple(signature(self.function).parameters)[2:]
-        return (*own, "steps") if self.on_tree else own
+        return (*own, SUBSTEPS) if self.on_tree else own
 
     def suits(self, tree: Hierarchy) -> bool:
         """Return whether it works on the leaves of a tree."""
@@ -77,7 +77,7 @@ class Method:
     @property
     def takes_attributes(self) -> bool:
         """Whether it publishes by attributes."""
-        return self.noisy or "give_up" in self.options
+        return self.noisy or "drop_order" in self.options
 
     @property
     def takes_budget(self) -> bool:
@@ -90,10 +90,10 @@ def _check_method(method: Method) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", method.name):
         raise InvalidValueError.expected("the name of a method", "lower-case letters, digits and hyphens", method.name)
     for option in tuple(signature(method.function).parameters.values())[2:]:
-        if option.kind is not option.KEYWORD_ONLY or option.default is option.empty or option.name == "steps":
+        if option.kind is not option.KEYWORD_ONLY or option.default is option.empty or option.name == SUBSTEPS:
             raise InputError(
                 f"method {method.name!r} is called as (matrix, rule, *, option=default, ...): {option.name!r} must be "
-                "a keyword with a default, and must not be called steps"
+                f"a keyword with a default, and must not be called {SUBSTEPS}"
             )
 
 
@@ -177,6 +177,8 @@ METHODS = Registry(
 DEFAULT_METHOD = "cascade"
 ONE_ZONING = "odkanon"
 """The method of one zoning for all flows, where that is needed."""
+SUBSTEPS = "substeps"
+"""The option of every method on a tree of H3 cells: two levels between a cell and its parent."""
 CUBE_METHOD = "cascade"
 """The method that publishes by attributes."""
 NOISE_METHOD = "noise"
@@ -281,7 +283,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = ONE_ZONING, **options: An
     method : str
         One of `METHODS`.
     **options
-        Options of the method, such as ``budget=0.10``; for methods on trees also ``steps="fine"``, two more
+        Options of the method, such as ``budget=0.10``; for methods on trees also ``substeps=True``, two more
         levels between H3 cells and their parents.
 
     Returns
@@ -302,7 +304,7 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = ONE_ZONING, **options: An
     >>> anonymize(od, Rule(trips=100)).refusal[:42]
     'even with all 25 remaining trips in one cl'
     """
-    from odkanon.methods.common import with_steps  # imports numpy, which help does not need
+    from odkanon.methods.common import with_substeps  # imports numpy, which help does not need
 
     check_result("the input", od, "in_memory", "read_matrix or build_od")
     chosen = METHODS[method]
@@ -322,14 +324,16 @@ def anonymize(od: Matrix, rule: Rule, *, method: str = ONE_ZONING, **options: An
     if od.axes and not chosen.takes_attributes:
         by_kind = ", ".join(name for name, method in METHODS.items() if method.takes_attributes)
         raise InputError(f"{method} publishes places only; by attributes, choose {by_kind}")
-    steps = options.pop("steps", "plain")
-    if od.axes and steps != "plain":
-        raise InputError("attributes are given up between whole H3 levels; leave out the finer steps")
+    substeps = options.pop(SUBSTEPS, False)
+    if not isinstance(substeps, bool):
+        raise InvalidValueError.expected(SUBSTEPS, "true or false", substeps)
+    if od.axes and substeps:
+        raise InputError("attributes are dropped between whole H3 levels; leave out the substeps")
     start = time.perf_counter()
-    tree = with_steps(od, steps)
+    tree = with_substeps(od) if substeps else od
     stays = chosen.any_engine and rule.thresholds_only
     release = chosen.function(tree if stays else tree.in_memory(), rule, **options)
     if release.rule != rule:
         raise UnsafeReleaseError(f"{method} made a release under {release.rule}, not {rule}; nothing was released")
-    spec = release.spec if steps == "plain" else release.spec.with_parameters(steps=steps)
+    spec = release.spec.with_parameters(substeps=True) if substeps else release.spec
     return replace(release, spec=replace(spec, method=method), seconds=time.perf_counter() - start)

@@ -35,17 +35,17 @@ def odkanon(
     suppress: Suppress = "after",
     budget: float = 0.10,
     budget_of: BudgetOf | None = None,
-    levels: int = 3,
+    max_levels: int = 3,
     symmetric: bool = False,
 ) -> Release:
     """Anonymise with ODkAnon.
 
-    * ``suppress``: ``before``, as published: pairs that cannot meet the rule within ``levels`` levels are suppressed
-      first (Algorithm 1), and every remaining class must meet it. ``after``: merge in the same order, stop at the first
-      step whose classes below the rule fit the budget, and suppress exactly those.
+    * ``suppress``: ``before``, as published: pairs that cannot meet the rule within ``max_levels`` levels are
+      suppressed first (Algorithm 1), and every remaining class must meet it. ``after``: merge in the same order, stop
+      at the first step whose classes below the rule fit the budget, and suppress exactly those.
     * ``budget``: share that may be suppressed, in [0, 1).
     * ``budget_of``: what the share refers to; by default rows for ``before`` (as published) and trips for ``after``.
-    * ``levels``: for ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
+    * ``max_levels``: for ``before``: how many levels a pair may be lifted before it counts as problematic, in [0, inf).
     * ``symmetric``: whether both ends share one zoning. A node of the joint tree then counts its departures and
       arrivals.
       begins and ends in them.
@@ -59,8 +59,8 @@ def odkanon(
         od, parameters["symmetric"] = of_one_height(od), True
     work, allowance = open_workspace(od), allowed.allowance(whole)
     if suppress == "before":
-        parameters["levels"] = levels
-        work, allowance = work.presuppress(rule, levels=levels, budget=allowed), 0
+        parameters["max_levels"] = max_levels
+        work, allowance = work.presuppress(rule, levels=max_levels, budget=allowed), 0
     spec = ReleaseSpec(rule, allowed, "odkanon", parameters)
     release = _merged(work, spec, allowance, whole)
     if release.refusal is not None and budget > 0:

@@ -35,7 +35,7 @@ def oigh(
     budget: float = 0.10,
     budget_of: BudgetOf = "trips",
     symmetric: bool = False,
-    level: str | int | None = None,
+    at_level: str | int | None = None,
 ) -> Release:
     """Anonymise by lifting each axis to one level, the same for all of its zones.
 
@@ -46,16 +46,16 @@ def oigh(
     * ``budget``: share that may be suppressed, in [0, 1). The published algorithm has 0.
     * ``budget_of``: share of OD pairs or of trips.
     * ``symmetric``: whether both axes are lifted to the same level.
-    * ``level``: publish at this level only: the name of a column of the lookup table, or an H3 resolution. Flows that
+    * ``at_level``: publish at this level only: a column of the lookup table, or an H3 resolution. Flows that
       fail the rule there are suppressed; if they exceed the budget, nothing is published.
     """
     whole = od.summary
     rule.check_available(whole.measures)
     allowed = Budget(budget, budget_of)
     parameters: dict[str, object] = {"budget": budget, "budget_of": budget_of}
-    only = None if level is None else level_number(od.origins, level)
+    only = None if at_level is None else level_number(od.origins, at_level)
     if only is not None:
-        od, parameters["level"] = reaching(od, only), level
+        od, parameters["at_level"] = reaching(od, only), at_level
     elif symmetric:
         od, parameters["symmetric"] = of_one_height(od), True
     measure = volume_measure(rule)
@@ -160,7 +160,7 @@ def _refusal(engine: Engine, level: int, limits: tuple[Rule, Budget, int], param
     cuts = level_cut(engine.tree("origin"), level), level_cut(engine.tree("destination"), level)
     lost = budget.mass(engine.coarsen(*cuts).totals_below(rule))
     return (
-        f"at level {parameters['level']}, flows with {lost:,} {budget.of} do not meet {rule}, and no more than "
+        f"at level {parameters['at_level']}, flows with {lost:,} {budget.of} do not meet {rule}, and no more than "
         f"{allowance:,} may be suppressed; raise the budget, lower the thresholds, or choose a coarser level"
     )
 

@@ -9,7 +9,7 @@ from typing import Literal
 from odkanon.linked import LinkedReleases
 from odkanon.methods import anonymize as run_method
 from odkanon.methods.cascade.method import counts_contributors_or_trips, forecast
-from odkanon.methods.common import with_steps
+from odkanon.methods.common import with_substeps
 from odkanon.methods.method_registry import METHODS
 from odkanon.model.measures import DISTINCT
 from odkanon.model.od import Matrix
@@ -211,7 +211,7 @@ def _residual(release: Release) -> list[str]:
     if not release.is_nested:
         return []
     parameters = release.parameters
-    if parameters.get("implications") == "allowed":
+    if parameters.get("allow_inference"):
         return [
             "whoever knows the method can infer that groups below the rule exist inside published rows. Leave out the "
             "permission to infer to rule that out."
@@ -221,7 +221,7 @@ def _residual(release: Release) -> list[str]:
             "which rows a cascade suppresses for a budget depends on the data, so smaller groups can be shown to "
             "exist. Use a budget to compare methods; publish without one, or with a coarsest level."
         ]
-    if parameters.get("implications") != "safe" or parameters.get("coarsest") is not None:
+    if parameters.get("allow_inference") is not False or parameters.get("coarsest") is not None:
         return []
     residual = 1 - float(release.classes.trips.sum()) / release.input.trips
     if residual < MUCH_MORE:
@@ -273,7 +273,7 @@ def cascade_hint(release: Release) -> str | None:
         return None
     if not release.rule.thresholds_only or not counts_contributors_or_trips(release.rule):
         return None
-    tree = with_steps(matrix, release.parameters.get("steps") or "plain").in_memory()
+    tree = (with_substeps(matrix) if release.parameters.get("substeps") else matrix).in_memory()
     found = forecast(tree, release.rule, release.budget)
     return _gain(matrix, release, found.trips, found.g)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from odkanon.model.od import Matrix
 
 DEFAULT_SEGMENT_BUDGET = 0.10
-ZONING_OPTIONS = frozenset({"budget", "budget_of", "suppress", "levels", "symmetric"})
+ZONING_OPTIONS = frozenset({"budget", "budget_of", "suppress", "max_levels", "symmetric"})
 """Parameters that imply one zoning for all flows. A cascade takes a budget too, but only for comparisons."""
 
 Target = Literal["participants", "population", "persons", "households"]
@@ -116,7 +116,7 @@ class Request:
             return NOISE_METHOD
         if self.by or self.place is not None:
             return CUBE_METHOD
-        if "level" in self.parameters:
+        if "at_level" in self.parameters:
             return ONE_LEVEL
         constrained = self.rule.max_share is not None or self.rule.min_destinations is not None
         return ONE_ZONING if self.segments or constrained or ZONING_OPTIONS & {*self.parameters} else DEFAULT_METHOD

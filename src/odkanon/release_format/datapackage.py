@@ -90,7 +90,7 @@ MATRIX_COLUMNS: dict[str, tuple[str, str]] = {
 """The meaning of the columns of the matrix."""
 _UNTITLED = "Origin-destination matrix: "
 
-_ATTRIBUTE = ("string", "What kind of trips; any where that was given up")
+_ATTRIBUTE = ("string", "What kind of trips; any where the attribute was dropped")
 _PLACE = ("string", "Zone of the trips; an id of zones.geojson")
 
 

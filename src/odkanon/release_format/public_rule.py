@@ -96,7 +96,7 @@ def promise(release: Release) -> str:
         stated += words(ADDED.format(release.parameters["adds_to"]))
     if not release.is_nested:
         return stated
-    safe = release.parameters.get("implications") == "safe"
+    safe = release.parameters.get("allow_inference") is False
     if release.parameters.get("total_known"):
         return words(f"{stated} {EVEN_WITH_TOTAL}")
     lists = AT_LEAST if safe and release.parameters.get("rows") != "given" else EXACT

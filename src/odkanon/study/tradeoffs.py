@@ -128,7 +128,7 @@ def _row(
 def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
     """Compare the orders in which a cube drops detail, one row per order.
 
-    The columns are the order (``give_up``), the number of ``flows``, the share of trips ``published``, ``g`` of the
+    The columns are the order (``drop_order``), the number of ``flows``, the share of trips ``published``, ``g`` of the
     places, and the share of trips with known value for each axis and for all axes combined. Choose the order on other
     data than those to be published: the guarantee takes it for public knowledge, and an order chosen by its results
     discloses something about them.
@@ -160,13 +160,13 @@ def compare_orders(od: Matrix, rule: Rule, orders: Sequence[str]) -> pa.Table:
 
 
 def _order_row(od: Matrix, rule: Rule, order: str) -> dict[str, Any]:
-    release = anonymize(od, rule, method="cascade", give_up=order)
+    release = anonymize(od, rule, method="cascade", drop_order=order)
     names = [axis.name for axis in od.axes]
     kept: dict[str, float] = dict.fromkeys(names, 0.0) | ({" and ".join(names): 0.0} if len(names) > 1 else {})
     if release.refusal is None:
         kept = {" and ".join(found.axes): found.full for found in attribute_coverage(release)}
     return {
-        "give_up": order,
+        "drop_order": order,
         "flows": len(release.classes),
         "published": float(release.classes.trips.sum()) / max(release.input.trips, 1),
         "g": utility(od.summary, release).g,

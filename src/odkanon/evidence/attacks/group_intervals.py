@@ -20,7 +20,7 @@ from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVarian
 from odkanon.methods.cascade.ladder import Ladder
 from odkanon.methods.cascade.method import least_trips, ordered_ladder, without_rare_values
 from odkanon.methods.cascade.roll_up import PublicationRule
-from odkanon.methods.common import with_steps
+from odkanon.methods.common import with_substeps
 from odkanon.zoning.hierarchy import Hierarchy
 from odkanon.zoning.zones import zones_of_tree
 
@@ -166,7 +166,7 @@ def solve_intervals(system: EquationSystem, columns: Ints, seconds: float) -> It
 
 def _nested_intervals(context: AttackContext) -> AttackResult:
     """Look in every row of a cascade for a box that cannot be empty."""
-    safe = context.options.get("implications") == "safe"
+    safe = context.options.get("allow_inference") is False
     if "budget" in context.options:
         return not_run(
             "Rows were left out by a budget; where that cut falls depends on the data, and was not attacked."
@@ -176,9 +176,9 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
     if not safe and not context.counts_trips_only:
         return not_run("Rows without caps that are judged by more than trips cannot be followed.")
     k = least_trips(context.rule, safe=safe)
-    od = with_steps(context.od, context.options.get("steps", "plain"))
+    od = with_substeps(context.od) if context.options.get("substeps") else context.od
     od = without_rare_values(od, PublicationRule(context.rule, k, safe))
-    ladder, _ = ordered_ladder(od, context.options.get("coarsest"), context.options.get("give_up"))
+    ladder, _ = ordered_ladder(od, context.options.get("coarsest"), context.options.get("drop_order"))
     listed = listed_nodes(context, ladder)
     weighted = "weight" in context.release.disclosed_thresholds
     variant: CascadeVariant = "plain" if not safe else "kept" if weighted else "capped"

@@ -127,7 +127,7 @@ def drop_steps(
         name, _, level = word.partition(":")
         if name != PLACE and name not in names:
             listed = " or ".join([*names, PLACE])
-            raise InputError(f"there is no {name!r} to give up{nearest(name, [*names, PLACE])}; name {listed}")
+            raise InputError(f"there is no {name!r} to drop{nearest(name, [*names, PLACE])}; name {listed}")
         if level and not level.isdigit():
             raise InvalidValueError.not_understood(repr(word), f"write {name}, or {name}:NUMBER for a part of the way")
         which = [0, 1] if name == PLACE else [2 + list(names).index(name)]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 from secrets import randbits
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
@@ -22,11 +22,10 @@ from numpy.random import default_rng
 from odkanon.attributes.hierarchies import join_rare_values
 from odkanon.attributes.spec import MISSING, OTHER
 from odkanon.core.arrays import Bools
-from odkanon.core.parsing import check_choice
 from odkanon.engine.dispatch import open_workspace
 from odkanon.engine.memory.residual import MemoryResidual, leave_out
 from odkanon.engine.protocols import Workspace
-from odkanon.errors import InputError, OptionConflictError
+from odkanon.errors import InputError, InvalidValueError, OptionConflictError
 from odkanon.methods.cascade.ladder import Ladder, drop_steps, in_turns, side_of
 from odkanon.methods.cascade.reuse import EarlierRows
 from odkanon.methods.cascade.roll_up import PublicationRule, RollUp, roll_up
@@ -40,8 +39,6 @@ from odkanon.model.release_spec import Budget, BudgetOf, ReleaseSpec
 from odkanon.model.rule import Rule
 from odkanon.zoning.hierarchy import Hierarchy
 
-Implications = Literal["safe", "allowed"]
-
 
 def cascade(
     od: Matrix,
@@ -50,8 +47,8 @@ def cascade(
     coarsest: int | None = None,
     budget: float | None = None,
     budget_of: BudgetOf | None = None,
-    implications: Implications = "safe",
-    give_up: str | None = None,
+    allow_inference: bool = False,
+    drop_order: str | None = None,
     rows: EarlierRows | None = None,
     total_known: bool = False,
 ) -> Release:
@@ -62,10 +59,10 @@ def cascade(
       out up to it. For comparison with methods that suppress: which rows are left out depends on the data and discloses
       some.
     * ``budget_of``: with a budget: share of OD pairs, or of trips (default).
-    * ``implications``: ``safe``: no box of public zones can be shown to hold trips that no row inside it lists.
-      ``allowed``: every row meets the rule, but a reader who knows the method can derive smaller groups from several
+    * ``allow_inference``: by default no box of public zones can be shown to hold trips that no row inside it lists. If
+      allowed, every row still meets the rule, but a reader who knows the method can derive smaller groups from several
       rows.
-    * ``give_up``: for a matrix with attributes: the drop order, such as ``place:7,hour,mode,place``; see
+    * ``drop_order``: for a matrix with attributes: the drop order, such as ``place:7,hour,mode,place``; see
       `odkanon.methods.cascade.ladder.drop_steps`.
     * ``rows``: list only rows of an earlier cascade of other trips. A trip goes to the finest of them that contains it,
       and from a row with too few trips to the next coarser one.
@@ -78,10 +75,11 @@ def cascade(
         Rows at several levels. Each trip is in one row at most; a row lists trips that no finer row lists, all of
         them unless it is at its cap (``classes.at_cap``).
     """
-    check_choice("implications", implications, Implications)
+    if not isinstance(allow_inference, bool):
+        raise InvalidValueError.expected("allow_inference", "true or false", allow_inference)
     rule.check_available(od.summary.measures)
-    safe = implications == "safe"
-    parameters: dict[str, Any] = {"implications": implications}
+    safe = not allow_inference
+    parameters: dict[str, Any] = {"allow_inference": allow_inference}
     if coarsest is not None:
         parameters["coarsest"] = coarsest
     if budget is None and budget_of is not None:
@@ -101,9 +99,9 @@ def cascade(
     terms = PublicationRule(rule, least_trips(rule, safe=safe), safe and rows is None)
     od = without_rare_values(od, terms)
     work = open_workspace(od)
-    ladder, order = ordered_ladder(od, coarsest, give_up)
+    ladder, order = ordered_ladder(od, coarsest, drop_order)
     if order is not None:
-        parameters["give_up"] = order
+        parameters["drop_order"] = order
     given, nodes = None if rows is None else rows.on(ladder), [side.nodes(0) for side in ladder.sides]
     if total_known:
         return _released_without_some(od.in_memory(), rule, parameters | {"total_known": True}, terms, ladder)
@@ -210,8 +208,8 @@ def _released(
     work: Workspace, od: Matrix, spec: ReleaseSpec, rolled_up: RollUp, left_out: Totals | None = None
 ) -> Release:
     published = np.ones(len(rolled_up.rows), dtype=bool)
-    promises_mean = spec.parameters["implications"] == "safe" and spec.rule.uses_mean_weight(od.summary.own_mean_weight)
-    if promises_mean and rolled_up.rows.hides_weight.all():
+    safe = not spec.parameters["allow_inference"]
+    if safe and spec.rule.uses_mean_weight(od.summary.own_mean_weight) and rolled_up.rows.hides_weight.all():
         # Where no row discloses its weight, k times the mean weight of the rows cannot be promised.
         published[:] = False
     if spec.budget is not None:
@@ -240,7 +238,7 @@ def least_trips(rule: Rule, *, safe: bool) -> int:
     if safe and not counts_contributors_or_trips(rule):
         raise InputError(
             "a cascade on a weight alone cannot keep its promise, as caps count trips: ask for a number of trips or "
-            "persons too, or protect the population with a k, or allow implications"
+            "persons too, or protect the population with a k, or allow inference"
         )
     counted = max((int(value) for name, value in rule.thresholds.items() if name != "weight"), default=1)
     if rule.weight is None or rule.k_from_data or not safe:
@@ -275,16 +273,16 @@ def settled(
     return rolled_up
 
 
-def ordered_ladder(od: Matrix, coarsest: int | None, give_up: str | None) -> tuple[Ladder, str | None]:
+def ordered_ladder(od: Matrix, coarsest: int | None, drop_order: str | None) -> tuple[Ladder, str | None]:
     """Return the ladder of a matrix, and the order in which it drops attributes; None if there are none."""
     ladder = ladder_of((od.origins, od.destinations, *(axis.tree for axis in od.axes)), coarsest)
     if not od.axes:
-        if give_up is not None:
-            raise InputError("give_up orders attributes, and the matrix has none; publish by an attribute")
+        if drop_order is not None:
+            raise InputError("the drop order is of attributes, and the matrix has none; publish by an attribute")
         return ladder, None
     tops = [*ladder.levels[-1][:2], *(side.top for side in ladder.sides[2:])]
     names, trees = [axis.name for axis in od.axes], [side.tree for side in ladder.sides]
-    steps, text = drop_steps(give_up, names, trees, tops)
+    steps, text = drop_steps(drop_order, names, trees, tops)
     return Ladder(ladder.sides, steps), text
 
 
