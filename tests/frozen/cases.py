@@ -21,8 +21,8 @@ anonymize survey.parquet -o cascade-duckdb --method cascade --engine duckdb
 anonymize survey.parquet -o persons --method cascade --protect persons --resolution 8
 anonymize survey.parquet -o persons-duckdb --method cascade --protect persons --resolution 8 --engine duckdb
 anonymize survey.parquet -o cube-persons --by mode --protect persons --resolution 7 --engine duckdb
-anonymize survey.parquet -o fine --method cascade --steps fine
-anonymize survey.parquet -o allowed --method cascade --implications allowed --coarsest 6
+anonymize survey.parquet -o fine --method cascade --substeps
+anonymize survey.parquet -o allowed --method cascade --allow-inference --coarsest 6
 anonymize survey.parquet -o population --protect participants --protect population --protect persons
 anonymize survey.parquet -o besides --protect persons --max-share 0.5 --min-destinations 2
 anonymize survey.parquet -o women --filter 'sex == "Woman" and age >= 18' --resolution 8
