@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -217,6 +218,8 @@ def test_the_mean_weight_of_a_larger_data_set_is_told() -> None:
     release = anonymize(od, rule, method="cascade")
     assert release.refusal is None
     assert public_manifest(release)["rule"] == {"k": 2, "weight": 10.0}
+    correction = replace(release, spec=release.spec.with_parameters(adds_to="first"))
+    assert public_manifest(correction)["rule"]["weight"] == 14.0, "two listed trips of weight 7, whatever came before"
 
 
 def large(

@@ -38,10 +38,13 @@ def publishable_rule(release: Release, *segments: Release) -> Rule:
 
     A threshold of k mean weights discloses the mean weight of all trips, and every unlisted trip changes it. The
     published threshold is therefore k times the mean weight of the listed trips, or the weight of the lightest row if
-    that is less: every row has at least as much. The mean of a larger data set discloses nothing about these trips.
+    that is less: every row has at least as much. The mean of a larger data set discloses nothing about these trips,
+    unless it is that of an earlier release of them.
     """
     rule, classes = release.rule, release.classes
-    if classes.weight_units is None or not len(classes) or not rule.uses_mean_weight(release.input.own_mean_weight):
+    earlier = rule.weight_from_data and {"corrects", "adds_to"} & release.parameters.keys()
+    own = earlier or rule.uses_mean_weight(release.input.own_mean_weight)
+    if classes.weight_units is None or not len(classes) or not own:
         return rule
     weight = disclosed_weights(classes.trips, classes.weight_units, classes.hides_weight)
     mean = Fraction(int(weight.sum()), int(classes.trips.sum()) * classes.scale)
