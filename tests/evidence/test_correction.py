@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from odkanon import InputError, InputSpec, RefusedError, anonymize, audit_releases, correct, open_release
+from odkanon.read.od_table import spec_to_matrix
 
 K = 4
 CELLS = sorted(h3.cell_to_children("861fb4667ffffff", 7))[:3]
@@ -98,7 +100,7 @@ def test_the_program_does_what_the_definition_says(seed: int, tmp_path: Path) ->
     assert "It corrects may" in open_release(tmp_path / "may-2").manifest["statement"]
     late = InputSpec(tmp_path / "late.csv", columns=COLUMNS, resolution=7)
     with (tmp_path / "late.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == made.not_added
+        assert len(list(csv.DictReader(file, delimiter=";"))) == made.not_added
     assert late.open().columns == SPANISH
     assert made.added - made.removed == sum(expected.values()) - sum(before.values())
     report = audit_releases([tmp_path])
@@ -134,14 +136,34 @@ def test_a_release_is_corrected_once(cascade: tuple[Path, list[Trip]], tmp_path:
     correct(published, first, tmp_path / "added")
     assert correct(published, first, tmp_path / "the-same").added == 30
     assert flows_of(tmp_path / "added") == flows_of(tmp_path / "the-same")
-    for target, late in ((tmp_path / "more", None), (None, tmp_path / "late.csv")):
-        with pytest.raises(RefusedError, match=r"was corrected before.*may.corrected.json"):
-            correct(published, second, target, late=late)
+    with pytest.raises(RefusedError, match=r"was corrected before.*may.corrected.json"):
+        correct(published, second, tmp_path / "more")
     with pytest.raises(RefusedError, match="it corrects another release already"):
         correct(tmp_path / "added", second, tmp_path / "more")
-    assert not [*tmp_path.glob("more*"), *tmp_path.glob("late*")]
+    assert not [*tmp_path.glob("more*")]
+    # What came since can be read with the next period, each trip once, and not alone.
+    assert correct(published, second, late=tmp_path / "late.csv").not_added == 10
+    late = InputSpec(tmp_path / "late.csv", columns=COLUMNS, resolution=7)
+    with pytest.raises(RefusedError, match="could not add: alone"):
+        anonymize(late, min_trips=1)
+    third = write([*old[5:], *more, *more[:1], ("r", 0, 0, 0)], tmp_path / "third.csv")
+    assert correct(published, third, late=tmp_path / "later.csv").not_added == 1
+    both = replace(late, source=[tmp_path / "late.csv", tmp_path / "later.csv", tmp_path / "old.csv"])
+    assert spec_to_matrix(both).trips == 10 + 1 + 90
     (tmp_path / "may.corrected.json").unlink()
     assert correct(published, second, tmp_path / "more").added == 40
+
+
+def test_late_trips_are_written_whatever_cannot_be_corrected(cascade: tuple[Path, list[Trip]], tmp_path: Path) -> None:
+    """Also of a cube; in a file of their own they are published once, there or in a correction."""
+    published, old = cascade
+    new = write([*old[10:], ("q", 0, 1, 5)], tmp_path / "new.csv")
+    hourly = release(tmp_path / "old.csv", tmp_path / "hourly", by=["hour:0-6,6-24"])
+    for folder in (published, hourly):
+        made = correct(folder, new, late=tmp_path / f"{folder.name}.csv")
+        assert (made.release, made.not_added, made.not_removed) == (None, 1, 10)
+    with pytest.raises(RefusedError, match=r"hourly.csv has the late trips of .* already"):
+        correct(hourly, new, tmp_path / "out")
 
 
 def test_a_correction_that_fails_leaves_no_mark(cascade: tuple[Path, list[Trip]], tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from textwrap import shorten
 
-from odkanon.cli.console import NARROW, console, make_table, wrap_paragraph
+from odkanon.cli.console import console, make_table, wrap_paragraph
 from odkanon.cli.summaries import show_files, show_input, show_release
 from odkanon.core.parsing import format_count
 from odkanon.linked import LinkedReleases
@@ -44,21 +44,20 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
 
 
 def short_texts(texts: Sequence[str], lines: int) -> list[str]:
-    """Return texts that fit into some lines: of each what fits into its share, and the number of the others."""
-    if console.document is not None or sum(len(wrap_paragraph(f"Caution: {each}")) for each in texts) <= lines:
-        return list(texts)
-    listed, more = texts[:lines], len(texts) - len(texts[:lines])
-    needed = [len(wrap_paragraph(f"Caution: {each}")) for each in listed]
-    short = list(listed)
-    for at, number in enumerate(sorted(range(len(listed)), key=lambda each: needed[each])):
-        share = lines // (len(listed) - at)  # what short cautions leave goes to longer ones
-        lines -= min(share, needed[number])
-        if needed[number] > share:
-            short[number] = shorten(listed[number], (NARROW - 12) * share, placeholder=" ... (--metrics)")
-    if not more:
-        return short
-    last = f" ... (and {more} more: --metrics)"
-    return [*short[:-1], shorten(listed[-1], NARROW - 12 - len(last), placeholder="") + last]
+    """Return texts that fit into some lines, each with at least its first sentence."""
+
+    def needed(text: str) -> int:
+        return len(wrap_paragraph(f"Caution: {text}"))
+
+    short = list(texts)
+    for at, number in enumerate(sorted(range(len(texts)), key=lambda each: needed(texts[each]))):
+        share = lines // (len(texts) - at)  # what short cautions leave goes to longer ones
+        sentences = re.split(r"(?<=[.:]) (?=[A-Z])", texts[number])
+        while len(sentences) > 1 and needed(short[number]) > share and console.document is None:
+            sentences.pop()
+            short[number] = f"{' '.join(sentences)} ... (--metrics)"
+        lines -= needed(short[number])
+    return short
 
 
 def _next_step(result: Release | LinkedReleases, request: Request, folder: Path, found: Sequence[str]) -> str:

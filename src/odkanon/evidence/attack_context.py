@@ -33,10 +33,14 @@ class TripRecords:
     person: Ints  # the number of the person; -1 if unknown
     pair: Ints  # the number of the OD pair
     trips: Ints  # how many trips the record stands for
-    rows: int
+    published: Ints  # how many trips each published row has
     persons: int
-    """Number of published rows, and of persons."""
     names: list[str]  # a label for each row
+
+    @property
+    def rows(self) -> int:
+        """Number of published rows."""
+        return len(self.published)
 
 
 @dataclass(eq=False)
@@ -65,8 +69,8 @@ class AttackContext:
         number = self.opened.releases[0].number
         connection = self.opened.connection
         listed = connection.execute(
-            f"SELECT rtrim(origin || ' -> ' || destination || ', ' || replace(attributes, '{BETWEEN}', ', '), ', ') "
-            f"FROM classes WHERE release = {number} ORDER BY origin, destination, attributes"
+            f"SELECT rtrim(origin || ' -> ' || destination || ', ' || replace(attributes, '{BETWEEN}', ', '), ', '), "
+            f"trips::BIGINT FROM classes WHERE release = {number} ORDER BY origin, destination, attributes"
         ).fetchall()
         found = connection.sql(
             "SELECT coalesce(c.row, -1) AS row, coalesce(p.person, -1) AS person, q.pair, m.trips "
@@ -84,7 +88,8 @@ class AttackContext:
             np.asarray(found[name], dtype=np.int64) for name in ("row", "person", "pair", "trips")
         )
         persons = int(person.max(initial=-1)) + 1
-        return TripRecords(row, person, pair, trips, len(listed), persons, [name for (name,) in listed])
+        published = np.array([number for _, number in listed], dtype=np.int64)
+        return TripRecords(row, person, pair, trips, published, persons, [name for name, _ in listed])
 
     def has(self, need: Need) -> bool:
         """Return whether a requirement of an attack is met."""

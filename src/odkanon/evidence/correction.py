@@ -12,13 +12,17 @@ were only added are trips of their own: they become a second release, on the sam
 first.
 
 All of this is about one change. Two corrections of a release may differ by a single trip, so what a release was
-compared with is kept beside its recipe, as ``NAME.corrected.json``, and it is not compared with anything else.
+compared with is kept beside its recipe, as ``NAME.corrected.json``, and there is no correction by anything else. Late
+trips are those in none of these inputs, so each is written once. What a correction could not add must not be published
+alone, where it would show that it was too little: a mark beside the file, ``FILE.late.json``, makes a release refuse.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,7 +38,7 @@ from odkanon.audit.counting.scan import open_scan
 from odkanon.audit.row_nesting import zone_join
 from odkanon.core.atomic_write import whole_file, write_whole
 from odkanon.core.parsing import parse_json
-from odkanon.core.sql import literal
+from odkanon.core.sql import literal, quote_text
 from odkanon.engine.dispatch import load
 from odkanon.errors import InputError, RefusedError
 from odkanon.linked.fixed_zoning import release_on_zones, zoning_of
@@ -46,17 +50,17 @@ from odkanon.pipeline.run import run
 from odkanon.publish.save import save_release
 from odkanon.read.input_spec import InputSpec, spec_from_recipe
 from odkanon.release_format.folder import is_linked_folder, open_release
-from odkanon.release_format.names import sha256
+from odkanon.release_format.names import late_mark, sha256
 from odkanon.release_format.recipe import public_digest, read_recipe
 from odkanon.release_format.targets import ReleaseTarget, check_files
 
 _IDENTITY = ("origin", "destination", *DISTINCT, "weight", "trips")
 """The columns in which two records of the same trip agree; times may have been corrected."""
 _TIMES = ("start_time", "end_time")
-_ADVICE = "give the trips that were added to the next release as part of its period (--late FILE writes them)"
+_ADVICE = "give the added trips to the next release as part of its period (--late FILE without -o writes them)"
 _LATER = (
     "two corrections may differ by fewer trips than the rule asks for. Give the trips that came since to the next "
-    "release as part of its period"
+    "release as part of its period (--late FILE without -o, of the first release, writes them)"
 )
 
 
@@ -145,20 +149,28 @@ def correct(
     if target is not None:
         ReleaseTarget(target, force=force).check()
         check_files(_beside(target), force=force)
-    change = _open(folder, new, trips)
+    kept = folder.absolute().with_name(f"{folder.absolute().name}.corrected.json")
+    before = parse_json(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    before = before if before.get("release") == public_digest(folder) else {}
+    if target is not None:
+        _check_before(folder, kept, before, new)
+    change = _open(folder, new, trips, before.get("inputs", []) if target is None else [])
     nested = change.opened.releases[0].nested
-    _refuse(change, folder, nested=nested)
-    _decide(change, nested=nested)
+    _refuse(change, folder, nested=nested, late_only=target is None)
+    if target is not None:
+        _decide(change, nested=nested)
     counts = _counts(change.connection)
-    with _only_once(folder, change.specs[1], target or Path(late or "")):
+    with _recorded(folder, kept, before, change.specs[1], target or Path(late or "")):
         if target is not None and nested:
             _supplement(change, counts, folder, target, force=force)
         elif target is not None:
             _replacement(change, counts, folder, target, force=force)
-        else:
-            change.connection.execute("UPDATE decided SET applied = false")
         if late is not None:
             _write_rows(change, Path(late), "now AND NOT applied AND state = 'changed'")
+            mark = late_mark(Path(late))
+            mark.unlink(missing_ok=True)
+            if target is not None or before:
+                write_whole(mark, json.dumps({"of": folder.name, "sha256": sha256(Path(late))}) + "\n")
     made = _counts(change.connection)
     return Correction(target, nested and target is not None, *made, late=None if late is None else Path(late))
 
@@ -167,37 +179,54 @@ def _beside(target: Path) -> Path:
     return target.with_name(f"{target.name}.trips.parquet")
 
 
+def _digests(paths: Iterable[Path | str]) -> list[str]:
+    return sorted(sha256(Path(each)) for each in paths if Path(each).is_file())
+
+
+def _check_before(folder: Path, kept: Path, before: Mapping[str, Any], new: Any) -> None:
+    """Raise if a release was compared with something else before, or its late trips are a file of their own."""
+    paths = new if isinstance(new, list | tuple) else [new]
+    listed = [each["sha256"] for each in before.get("inputs", [])]
+    if listed and listed != [_digests(paths)]:
+        raise RefusedError(
+            f"{folder} was corrected before, from another input (see {before['output']}): {_LATER}. If nothing of "
+            f"the earlier correction was published, delete {kept.name} beside it first"
+        )
+    late = before.get("late")
+    if late is not None and (kept.parent / late).is_file():
+        raise RefusedError(
+            f"{late} has the late trips of {folder} already, and each must be published once. If none was, delete that "
+            "file first; otherwise there is nothing left to correct"
+        )
+
+
 @contextmanager
-def _only_once(folder: Path, new: InputSpec, output: Path) -> Iterator[None]:
-    """Record what a release is compared with; raise if it was compared with something else before.
+def _recorded(folder: Path, kept: Path, before: Mapping[str, Any], new: InputSpec, output: Path) -> Iterator[None]:
+    """Record what a release is compared with.
 
     The record is made first, so that no correction is without one, and taken back if nothing comes of it.
     """
-    path = folder.absolute().with_name(f"{folder.absolute().name}.corrected.json")
-    made = {
-        "release": public_digest(folder),
-        "input": sorted(sha256(Path(each)) for each in new.paths if Path(each).is_file()),
-        "output": str(output),
-    }
-    before = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else None
-    if before is not None and before["release"] == made["release"]:
-        if not made["input"] or before["input"] != made["input"]:
-            raise RefusedError(
-                f"{folder} was corrected before, from another input (see {before['output']}): {_LATER}. If nothing of "
-                f"the earlier correction was published, delete {path.name} beside it first"
-            )
-        yield
-        return
-    write_whole(path, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+    paths = [os.path.relpath(each, kept.parent) for each in map(Path, new.paths) if each.is_file()]
+    made = {"paths": paths, "sha256": _digests(new.paths)}
+    inputs = [each for each in before.get("inputs", []) if each["sha256"] != made["sha256"]]
+    late = os.path.relpath(output, kept.parent) if output.suffix in (".csv", ".parquet") else None
+    record = {"release": public_digest(folder), "inputs": [*inputs, made], "output": str(output), "late": late}
+    text = kept.read_text(encoding="utf-8") if before else None
+    write_whole(kept, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     try:
         yield
     except BaseException:
-        path.unlink(missing_ok=True)
+        kept.unlink(missing_ok=True)
+        if text is not None:
+            write_whole(kept, text)
         raise
 
 
-def _open(folder: Path, new: Any, trips: Any) -> _Change:
-    """Read both inputs with the options of the recipe, and number the trips that stay, go and come."""
+def _open(folder: Path, new: Any, trips: Any, earlier: Sequence[Mapping[str, Any]]) -> _Change:
+    """Read both inputs with the options of the recipe, and number the trips that stay, go and come.
+
+    * ``earlier``: inputs that the release was compared with before, whose trips are not late again.
+    """
     recipe, beside = read_recipe(folder), folder.absolute().parent
     if recipe is not None and (recipe.get("about") or {}).get("method") == "noise":
         raise RefusedError(
@@ -219,11 +248,26 @@ def _open(folder: Path, new: Any, trips: Any) -> _Change:
             option="trips FILE",
         )
     connection = opened[1].connection
-    for now, (each, spec) in enumerate(zip(opened, specs, strict=True)):
-        connection.register("incoming", _counted_trips(each, spec, nested=first.nested))
-        connection.execute(f"CREATE TABLE side{now} AS SELECT {now}::BOOLEAN AS now, * FROM incoming")
+    inputs = [(opened[0], specs[0])]
+    for each in earlier:
+        paths = [beside / path for path in each["paths"]]
+        if not paths or _digests(paths) != each["sha256"]:
+            named = ", ".join(each["paths"]) or "a table in memory"
+            raise InputError(f"{folder} was compared with {named} before, which is gone or changed; restore it")
+        spec = spec_from_recipe(recipe, beside, paths[0] if len(paths) == 1 else paths)
+        inputs.append((open_releases([folder], trips=spec), spec))
+    for at, (found, spec) in enumerate([*inputs, (opened[1], specs[1])]):
+        connection.register("incoming", _counted_trips(found, spec, nested=first.nested))
+        side = min(at, 1)
+        connection.execute(f"CREATE OR REPLACE TABLE side{side} AS SELECT {side}::BOOLEAN AS now, * FROM incoming")
         connection.unregister("incoming")
-    _match(connection)
+        if at:
+            _match(connection)
+        if 0 < at < len(inputs):  # the trips of either
+            connection.execute(
+                "CREATE OR REPLACE TABLE side0 AS SELECT * EXCLUDE (state, applied) REPLACE (false AS now) "
+                "FROM decided WHERE NOT now OR state = 'changed'"
+            )
     return _Change(connection, opened[0], specs, _rule(recipe["about"]["rule"]), first.name)
 
 
@@ -232,7 +276,9 @@ def _match(connection: Connection) -> None:
 
     Of several records of the same trip, those with the same times are matched first.
     """
-    connection.execute("CREATE TABLE unmatched AS SELECT *, false AS same FROM (FROM side0 UNION ALL FROM side1)")
+    connection.execute(
+        "CREATE OR REPLACE TABLE unmatched AS SELECT *, false AS same FROM (FROM side0 UNION ALL FROM side1)"
+    )
     for key in ((*_IDENTITY, *_TIMES), _IDENTITY):
         listed = ", ".join(key)
         connection.execute(
@@ -241,7 +287,7 @@ def _match(connection: Connection) -> None:
             f"(PARTITION BY now, same, {listed} ORDER BY row) AS copy FROM unmatched)"
         )
     connection.execute(
-        "CREATE TABLE decided AS SELECT * EXCLUDE (same), false AS applied, "
+        "CREATE OR REPLACE TABLE decided AS SELECT * EXCLUDE (same), false AS applied, "
         "CASE WHEN same THEN 'stays' ELSE 'changed' END AS state FROM unmatched"
     )
 
@@ -271,10 +317,14 @@ def _rule(described: Mapping[str, Any]) -> Rule:
     return Rule(k=described.get("k"), mean_weight=None if mean is None else Fraction(mean), **thresholds)
 
 
-def _refuse(change: _Change, folder: Path, *, nested: bool) -> None:
-    """Raise if no safe way to correct a release is known."""
+def _refuse(change: _Change, folder: Path, *, nested: bool, late_only: bool) -> None:
+    """Raise if no safe way to correct a release is known; its late trips can be written in any case."""
     release = change.opened.releases[0]
     reason = None
+    if release.manifest.get("parameters", {}).keys() & {"corrects", "adds_to"}:
+        raise RefusedError(f"{folder} cannot be corrected: it corrects another release already, and {_LATER}")
+    if late_only:
+        return
     if release.axes or release.subject.place is not None:
         reason = "rows of a cube, or by one place, depend on each other in ways that were not examined"
     elif release.has_boxes:
@@ -283,8 +333,6 @@ def _refuse(change: _Change, folder: Path, *, nested: bool) -> None:
         reason = "pairs were suppressed before zones were formed, so a flow does not have all trips between its zones"
     elif release.constraints:
         reason = "its rule limits shares or destinations, and a change that keeps these may still disclose them"
-    elif release.manifest.get("parameters", {}).keys() & {"corrects", "adds_to"}:
-        raise RefusedError(f"{folder} cannot be corrected: it corrects another release already, and {_LATER}")
     elif nested:
         gone = change.connection.execute(
             "SELECT coalesce(sum(trips), 0) FROM decided WHERE NOT now AND state = 'changed'"
@@ -341,12 +389,13 @@ def _counts(connection: Connection) -> tuple[int, int, int, int, int]:
 
 
 def _write_rows(change: _Change, path: Path, condition: str) -> None:
-    """Write the rows of both inputs whose trips meet a condition, unchanged."""
-    parts = []
+    """Write the rows of both inputs whose trips meet a condition, unchanged and with the delimiter of the input."""
+    parts, mark = [], ","
     for now, spec in enumerate(change.specs):
         query = f"SELECT row FROM decided WHERE now = {bool(now)} AND {condition}"
         wanted = change.connection.sql(query).to_arrow_table()
         scan = open_scan(change.connection, spec)
+        mark = found[1] if (found := re.search("delim='(.)'", scan.sql)) else mark
         change.connection.register("wanted", wanted)
         parts.append(
             change.connection.sql(
@@ -360,7 +409,7 @@ def _write_rows(change: _Change, path: Path, condition: str) -> None:
     filled = [part for part in parts if part.num_rows] or parts[1:]
     change.connection.register("chosen_rows", pa.concat_tables(filled, promote_options="default"))
     with whole_file(path) as partial:
-        form = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+        form = "FORMAT parquet" if path.suffix == ".parquet" else f"FORMAT csv, HEADER, DELIMITER {quote_text(mark)}"
         change.connection.execute(f"COPY chosen_rows TO {literal(partial)} ({form})")
     change.connection.unregister("chosen_rows")
 

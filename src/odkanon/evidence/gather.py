@@ -135,12 +135,32 @@ def gather_evidence(
         runs = run_attacks(context, seconds=seconds, stage=stage)
         notify("what another k would mean")
         content = make_sheet(context, runs, sampling=describe_sampling(context), choices=k_choices(context, seconds))
+        content["input"]["few_households"] = few_households(context)
         if noise:
             content["noise"] = compare_with_noise(Path(release), context.od, stage=notify)
     if rules is not None and policy is not None:
         lines = review_release(release, rules, content)
         content = with_policy(content, rules, lines, name=Path(policy).name, digest=sha256(Path(policy)))
     return Evidence(with_verdict(content))
+
+
+def few_households(context: AttackContext) -> dict[str, Any] | None:
+    """Return how many flows have fewer than k households, and the price of protecting them; None if not applicable."""
+    records, number, k = context.opened.records, context.release.number, context.release.k
+    if records is None or not {"households"} & {*records.measures} - {*context.release.disclosed_thresholds}:
+        return None
+    counts = f"SELECT count(DISTINCT household) AS few FROM member{number} WHERE co IS NOT NULL GROUP BY co, cd, ca"
+    found = context.opened.connection.execute(f"SELECT count(*) FROM ({counts}) WHERE few < {k}").fetchall()
+    price = None
+    if found[0][0] and _obstacle(context) is None and context.rule.thresholds_only:
+        made = anonymize(
+            context.od, context.rule.with_contributors("households"), method=context.method, **context.options
+        )
+        listed = context.trips.trips[context.trips.row >= 0].sum()
+        share, now = (int(each.sum()) / context.od.trips for each in (made.classes.trips, listed))
+        price = f"With households protected, {share:.1%} instead of {now:.1%} of the trips would be published, in "
+        price += f"{len(made.classes):,} flows."
+    return {"below": int(found[0][0]), "of": context.trips.rows, "k": k, "price": price}
 
 
 def k_choices(context: AttackContext, seconds: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from odkanon.audit.release_reader import PublishedRelease
 from odkanon.evidence.attack import AttackRun, Question
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks import ATTACKS
-from odkanon.evidence.policy import Policy, PolicyLine
+from odkanon.evidence.policy import HOUSEHOLDS, Policy, PolicyLine
 from odkanon.release_format.names import FILES, MANIFEST, sha256
 from odkanon.release_format.recipe import installed_versions
 
@@ -169,9 +169,9 @@ def _trips(context: AttackContext) -> dict[str, Any]:
 
 
 def _input(context: AttackContext) -> dict[str, Any]:
-    """Return what was read, rejected and left out, and what is known of households."""
+    """Return what was read, rejected and left out."""
     about = context.release.provenance or {}
-    given, households = about.get("input", {}), (about.get("privacy") or {}).get("households")
+    given = about.get("input", {})
     return {
         "rows": given.get("rows"),
         "trips": given.get("trips"),
@@ -179,7 +179,6 @@ def _input(context: AttackContext) -> dict[str, Any]:
         "suppressed": about.get("suppressed"),
         "persons": given.get("persons"),
         "households": given.get("households"),
-        "flows_of_few_households": None if households is None else households["below"],
     }
 
 
@@ -293,6 +292,11 @@ def with_verdict(content: Mapping[str, Any]) -> dict[str, Any]:
     if not policy:
         question = "Policy: is this rule what your office requires?"
         points.append({"about": "policy", "question": question, "because": "No policy was given to compare with."})
+    few = (content.get("input") or {}).get("few_households")
+    if few and few["below"] and HOUSEHOLDS not in policy.get("decided", ()):
+        question = f"Households: may flows be of fewer than {few['k']:,} households?"
+        because = f"{few['below']:,} of {few['of']:,} flows are. {few['price'] or ''}".strip()
+        points.append({"about": HOUSEHOLDS, "question": question, "because": because})
     reviewed = {line["requirement"].split()[0] for line in policy.get("lines", []) if line["outcome"] == "review"}
     for each in content["attacks"]:
         asked = _question(each)

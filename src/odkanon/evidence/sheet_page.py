@@ -202,9 +202,10 @@ def _households(content: Mapping[str, Any]) -> str:
         return f"at least {least:,} different ones share every flow."
     if given["households"] is None:
         return "the trips do not name them, so several persons of a flow may live together."
-    few = given["flows_of_few_households"]
-    of_few = "" if few is None else f"; {few:,} flows have fewer of them than k"
-    return f"{given['households']:,} in the input, not protected by this rule{of_few}."
+    few = given.get("few_households")
+    of_few = "." if few is None else f"; {few['below']:,} of {few['of']:,} flows have fewer than {few['k']:,} of them."
+    price = few["price"] if few and few["price"] else ""
+    return f"{given['households']:,} in the input, not protected by this rule{of_few} {escape(price)}"
 
 
 def _attacks(attacks: Iterable[Mapping[str, Any]], decided: Collection[str]) -> list[str]:

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odkanon.errors import InputError
+from odkanon.errors import InputError, RefusedError
 from odkanon.linked import LinkedReleases
 from odkanon.methods import anonymize as run_method
 from odkanon.methods.cascade.reuse import EarlierRows
@@ -49,6 +49,7 @@ def run(request: Request, *, stage: Stage = _silent) -> Release | LinkedReleases
     Release or LinkedReleases
         The latter if the request has segments.
     """
+    _check_late(request.input)
     request = replace(request, input=only_new(request))
     return _run_linked(request, stage) if request.segments else _run_single(request, stage)
 
@@ -91,6 +92,21 @@ def publish(
     stage(f"writing {folder}")
     save_release(result, folder, force=force, matrix=matrix, texts=texts, command=command)
     return result
+
+
+def _check_late(source: InputSpec | Matrix) -> None:
+    """Refuse late trips of a corrected release alone: their rows would show what was too little to be added."""
+    from odkanon.core.parsing import parse_json
+    from odkanon.release_format.names import late_mark, sha256
+
+    paths = [Path(each) for each in source.paths] if isinstance(source, InputSpec) else []
+    marks = [parse_json(late_mark(each).read_text()) for each in paths if late_mark(each).is_file()]
+    if not marks or {sha256(each) for each in paths if each.is_file()} != {each["sha256"] for each in marks}:
+        return
+    raise RefusedError(
+        f"{paths[0]} has the trips that the correction of {marks[0]['of']} could not add: alone, they would show that "
+        f"they were too few. Read them with the trips of the next period: odkanon anonymize NEXT {paths[0]}"
+    )
 
 
 def only_new(request: Request) -> InputSpec | Matrix:

@@ -94,3 +94,8 @@ def public_digests(folder: Path) -> dict[str, str]:
     """Return the digests of the files that a manifest lists."""
     names = (CSV, PARQUET, ZONES, MATRIX, MATRIX_PARQUET, MATRIX_ZONES)
     return {name: sha256(folder / name) for name in names if (folder / name).exists()}
+
+
+def late_mark(path: Path) -> Path:
+    """Return the mark of a file of trips that a correction could not add: ``FILE.late.json`` beside it."""
+    return path.with_name(f"{path.name}.late.json")

@@ -198,9 +198,10 @@ DOMINANT = 0.5  # the share of a row's trips above which one person dominates it
 
 
 def dominance(context: AttackContext) -> AttackResult:
-    """Find the largest share of a row's trips that one person made.
+    """Find the largest shares of a row's trips that one person made, and two.
 
-    Somebody who knows the small contributors to such a row can estimate the large one.
+    Somebody who knows the small contributors to such a row can estimate the large one. Trips are counted in their
+    finest row; a nested row may list more trips than these, which were passed on to it.
 
     References
     ----------
@@ -211,20 +212,23 @@ def dominance(context: AttackContext) -> AttackResult:
     keys, number = np.unique(trips.row[inside] * trips.persons + trips.person[inside], return_inverse=True)
     of_person = group_sum(number, len(keys), trips.trips[inside])
     total = group_sum(trips.row[trips.row >= 0], trips.rows, trips.trips[trips.row >= 0])
-    largest = np.zeros(trips.rows)
     row = keys // trips.persons
-    np.maximum.at(largest, row, of_person / np.maximum(total[row], 1))
+    order = np.lexsort((-of_person, row))
+    row, share = row[order], (of_person / np.maximum(total, trips.published)[row])[order]
+    rank = np.arange(len(row)) - np.searchsorted(row, row)
+    largest, two = (np.bincount(row[rank < n], share[rank < n], minlength=trips.rows) for n in (1, 2))
     dominated = np.flatnonzero(largest > DOMINANT)
     worst = dominated[np.argsort(-largest[dominated], kind="stable")][:MAX_EXAMPLES]
     most = float(largest.max(initial=0.0))
     return AttackResult(
         f"One person makes up at most {most:.0%} of the trips of a row, and more than half in {len(dominated):,} of "
-        f"{trips.rows:,} rows.",
+        f"{trips.rows:,} rows; two persons make up at most {two.max(initial=0.0):.0%}.",
         found=len(dominated),
         tried=trips.rows,
         of=trips.rows,
         numbers={
             "largest share": most,
+            "two largest": float(two.max(initial=0.0)),
             "rows above half": len(dominated),
             "median largest share": float(np.median(largest)) if len(largest) else None,
         },
