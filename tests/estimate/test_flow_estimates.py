@@ -26,6 +26,7 @@ import odkanon
 from odkanon.estimate.flow_estimates import read_flows
 from odkanon.estimate.flow_intervals import shortest_interval
 from odkanon.estimate.flow_model import FlowModel, fit_flows
+from odkanon.estimate.place_tree import place_cells
 from odkanon.estimate.questions import estimate_between, sentence
 from odkanon.estimate.target_areas import Areas, CellAreas, Everywhere, PolygonAreas
 from odkanon.methods import anonymize
@@ -35,6 +36,7 @@ from odkanon.model.rule import Rule
 from odkanon.publish.save import as_saved
 from odkanon.release_format.folder import SavedRelease
 from odkanon.zoning.cells import Floats, cell_to_latlng, cell_to_parent, cell_to_str, latlng_to_cell
+from odkanon.zoning.zone_nodes import cell_nodes
 from worlds.matrices import town, worlds
 from worlds.polygons import square_town
 from worlds.tries import tries
@@ -372,3 +374,36 @@ def test_rows_between_the_same_zones_are_divided_alike(many_modes: tuple[SavedRe
 def ends_of(survey: pa.Table, end: str) -> tuple[Floats, Floats]:
     lat, lon = (survey.column(f"{end}_{name}").to_numpy() for name in ("lat", "lon"))
     return lat, lon
+
+
+@pytest.mark.parametrize("group", ["0462", "315", "62", "5"])
+def test_a_group_of_children_has_all_of_their_places(group: str) -> None:
+    """Children of a group are not next to each other in the order of H3 cells: most of its area was left out."""
+    parent = "861fb4667ffffff"
+    name = f"{parent}-{group}"
+    both = cell_nodes([name, "881fb46625fffff"])
+    assert both is not None
+    tree, (zones, _) = place_cells([both, both])
+    mine = np.isin(tree.points.owner, np.arange(zones.first[0], zones.end[0]))
+    found = cell_to_parent(latlng_to_cell(tree.points.lat[mine], tree.points.lon[mine], 10), 7)
+    children = {h3.cell_to_center_child(parent)} | set(h3.cell_to_children(parent))
+    wanted = {child for child in children if str((int(child, 16) >> 24) & 7) in group}
+    assert set(cell_to_str(np.unique(found)).tolist()) == wanted
+    assert len(np.unique(tree.points.owner[mine])) == zones.end[0] - zones.first[0] == 7 * len(group)
+
+
+def test_trips_are_smoothed_over_the_places_around() -> None:
+    """A place between two busy ones has more trips than one far from them, and none are lost."""
+    cells = h3.grid_path_cells("891fb466257ffff", h3.grid_ring("891fb466257ffff", 8)[0])
+    nodes = cell_nodes(sorted(cells))
+    assert nodes is not None
+    tree, _ = place_cells([nodes, nodes], 9)
+    around = tree.surroundings.toarray()
+    assert np.allclose(around.sum(axis=0), 1)
+    far = h3.grid_distance
+    place = cell_to_str(latlng_to_cell(*(np.degrees(side) for side in _angles(tree.centres[-len(tree) :])), 9)).tolist()
+    assert all((around[i, j] > 0) == (far(place[i], place[j]) <= 1) for i in range(9) for j in range(9))
+
+
+def _angles(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.arcsin(vectors[:, 2]), np.arctan2(vectors[:, 1], vectors[:, 0])

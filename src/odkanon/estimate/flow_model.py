@@ -48,18 +48,18 @@ class FitSettings:
     nearness : float
         Blocks are divided down to single places where their distance is less than this times the sum of their radii.
     pull : tuple of float
-        How far margins are pulled towards their means: of all places, of the parent, of the grandparent.
+        How far margins are pulled towards the mean of all places, and towards those of the places around.
     limit_rounds : int
         Rounds in which trips are moved out of boxes that would have been listed if they had so many.
     """
 
     rounds: int = 12
     nearness: float = 1.5
-    pull: tuple[float, float, float] = (0.01, 0.05, 0.05)
+    pull: tuple[float, float] = (0.002, 0.3)
     limit_rounds: int = 0
 
 
-BY_ATTRIBUTES = FitSettings(18, 1.5, (0.01, 0.02, 0.02), 5)
+BY_ATTRIBUTES = FitSettings(18, 1.5, (0.01, 0.04), 5)
 """For questions about attributes."""
 ROUGH = FitSettings(10, 0.8)
 """For the totals of a release by attributes, and where places and combinations are many."""
@@ -332,11 +332,9 @@ class _Fit:
     def _to_places(self, attraction: Floats, trips: Floats) -> Floats:
         """Divide the trips of nodes among their places, and pull the result a little towards means."""
         found: Floats = attraction * self.tree.push_down(_ratio(trips, self.tree.sums(attraction)))
-        strength = self.settings.pull
-        pulled: Floats = (1 - sum(strength)) * found + strength[0] * found.mean(axis=1, keepdims=True)
-        for pull, level in zip(strength[1:], (self.tree.levels[-2:-1], self.tree.levels[-3:-2]), strict=True):
-            node = level[0] if level else np.zeros(found.shape[1], dtype=np.int64)
-            pulled += pull * (_sums_by_part(node, found, int(node[-1]) + 1) / np.bincount(node))[:, node]
+        even, around = self.settings.pull
+        pulled: Floats = (1 - even - around) * found + even * found.mean(axis=1, keepdims=True)
+        pulled += around * (self.tree.surroundings @ found.T).T
         return pulled if len(pulled) == 1 else self._shrunk(pulled)
 
     def _shrunk(self, trips: Floats) -> Floats:

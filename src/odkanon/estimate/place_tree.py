@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import h3
 import numpy as np
@@ -22,6 +23,7 @@ from odkanon.zoning.cells import (
     cell_to_span,
 )
 from odkanon.zoning.spherical_geometry import RADIUS_KM
+from odkanon.zoning.substeps import substep_order
 from odkanon.zoning.zone_nodes import CellNodes
 
 FINEST = 8
@@ -34,6 +36,10 @@ MOST_PLACES = 40_000
 _POINTS_PER_STEP = 2
 FINEST_POINTS = 10
 """Resolution of points; the trips of a cell of this size are at its middle, as those of an input of cells are."""
+
+
+_WIDTH, _REACH = 1.1, 1.4
+"""Width of the density by which trips are smoothed, and where it is cut off, in distances to the nearest place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +183,23 @@ class PlaceTree:
             radii.insert(0, np.round(farthest, 6))
         return np.concatenate(radii)
 
+    @cached_property
+    def surroundings(self) -> Any:
+        """For each place (column) how its trips would lie in the places around it, by a normal density cut off."""
+        from scipy.sparse import csc_array
+        from scipy.spatial import cKDTree
+
+        middle = RADIUS_KM * self.centres[self.offsets[-2] : self.offsets[-1]]
+        search = cKDTree(middle)
+        spacing = np.round(search.query(middle, k=min(2, len(self)))[0].reshape(len(self), -1)[:, -1], 6)
+        found = search.query_ball_point(middle, _REACH * spacing, return_sorted=True)
+        near = np.concatenate(found).astype(np.int64)
+        place = np.repeat(np.arange(len(self)), [len(each) for each in found])
+        steps = np.round(np.linalg.norm(middle[near] - middle[place], axis=1) / np.maximum(spacing[place], 1e-3), 6)
+        weight = np.exp(-((steps / _WIDTH) ** 2) / 2) * np.maximum(spacing[near], 1e-3) ** 2
+        share = weight / np.bincount(place, weight, len(self))[place]
+        return csc_array((share, (near, place)), shape=(len(self), len(self)))
+
     @staticmethod
     def _spread(owner: Ints, middle: Floats, points: SamplePoints) -> Floats:
         lat, lon = np.radians(points.lat), np.radians(points.lon)
@@ -289,7 +312,7 @@ def _base_cells(cell: Cells, depth: Ints, finest: int) -> Cells:
         cells = np.concatenate([cells, zones[empty]])
     if not len(cells):  # nothing but the world
         cells = np.array([int(name, 16) for name in h3.get_res0_cells()], dtype=np.uint64)
-    return cells[np.argsort(cell_to_span(cells, MAX_RESOLUTION)[0])]
+    return cells[np.argsort(substep_order(cell_to_span(cells, MAX_RESOLUTION)[0]))]
 
 
 def _with_children(cell: Cells, resolution: Ints, between: Bools) -> tuple[Cells, Ints]:

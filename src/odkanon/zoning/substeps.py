@@ -40,7 +40,7 @@ FIRST_HALF, FIRST_PAIR = 1, 3
 def fine_hierarchy(tree: Hierarchy) -> tuple[Hierarchy, Ints]:
     """Return an H3 hierarchy with substeps, and the old positions of its leaves."""
     assert tree.resolution is not None
-    order = np.argsort(_in_order(tree.leaves), kind="stable")
+    order = np.argsort(substep_order(tree.leaves), kind="stable")
     fine = make_levels(ids_above(tree.leaves[order]), tree.resolution)
     return replace(fine, steps=STEPS, within=tree.within), order
 
@@ -110,7 +110,7 @@ def _digits(group: int, pentagon: bool) -> list[int]:
     return [int(digit) for digit in DIGITS if PAIR_OF_DIGIT[digit] in pairs and not (pentagon and digit == 1)]
 
 
-def _in_order(cells: Cells) -> Cells:
+def substep_order(cells: Cells) -> Cells:
     """Return numbers that sort cells in the order of the tree with substeps: each digit becomes its rank."""
     rank = np.full(8, 7, dtype=np.uint64)
     rank[DIGITS] = np.arange(7, dtype=np.uint64)
