@@ -401,9 +401,6 @@ def test_trips_are_smoothed_over_the_places_around() -> None:
     around = tree.surroundings.toarray()
     assert np.allclose(around.sum(axis=0), 1)
     far = h3.grid_distance
-    place = cell_to_str(latlng_to_cell(*(np.degrees(side) for side in _angles(tree.centres[-len(tree) :])), 9)).tolist()
+    x, y, z = tree.centres[-len(tree) :].T
+    place = cell_to_str(latlng_to_cell(np.degrees(np.arcsin(z)), np.degrees(np.arctan2(y, x)), 9)).tolist()
     assert all((around[i, j] > 0) == (far(place[i], place[j]) <= 1) for i in range(9) for j in range(9))
-
-
-def _angles(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.arcsin(vectors[:, 2]), np.arctan2(vectors[:, 1], vectors[:, 0])

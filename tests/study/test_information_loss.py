@@ -39,7 +39,7 @@ def saved(od: ODMatrix, request: pytest.FixtureRequest, tmp_path_factory: pytest
     method = "cascade" if cube else request.param
     release = anonymize(by_mode(od) if cube else od, Rule(trips=10), method=method, **effort(method))
     folder = release.save(tmp_path_factory.mktemp("release") / request.param)
-    (folder.parent / "cpc").write_text(repr(release.accuracy["trips"].squares[1].cpc))
+    (folder.parent / "cpc").write_text(repr(release.accuracy["trips"].squares[1].right))
     return folder
 
 
@@ -52,6 +52,8 @@ def test_a_saved_release_is_measured_as_it_was_when_it_was_made(od: ODMatrix, sa
         int(pyarrow.parquet.read_table(saved / "classes.parquet")["trips"].to_numpy().sum())
     )
     assert loss.elsewhere >= 0
+    assert loss.summary.floor is not None
+    assert loss.summary.context in loss.to_html()
     assert sum(before for _, before, _ in loss.lengths) == pytest.approx(1)
     assert sum(after for _, _, after in loss.lengths) == pytest.approx(1)
 
@@ -62,7 +64,7 @@ def test_so_are_free_zones_of_a_lookup_table(tmp_path: Path) -> None:
     loss = explain_release(release.save(tmp_path / "release"), squares, km=2.0)
     found = release.accuracy["trips"].on_squares(2.0)
     assert found is not None
-    assert loss.summary.cpc == pytest.approx(found.cpc, abs=1e-6)
+    assert loss.summary.cpc == pytest.approx(found.right, abs=1e-6)
 
 
 def test_the_worst_flow_comes_first_and_has_a_verdict(od: ODMatrix, saved: Path) -> None:

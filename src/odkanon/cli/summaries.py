@@ -25,7 +25,16 @@ from odkanon.release_format.public_rule import promise, short_promise
 from odkanon.release_format.recipe import read_recipe, recipe_path
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from odkanon.quality.accuracy.accuracy import Accuracy
     from odkanon.study.method_comparison import MethodComparison
+
+LIMITS = (
+    ("totals and distances alone", "floor"),
+    ("half of the input for the other half", "ceiling"),
+)
+"""What the accuracy of a release is to be compared with."""
 
 
 def show_release(release: Release, *, metrics: bool = False) -> None:
@@ -41,7 +50,7 @@ def show_release(release: Release, *, metrics: bool = False) -> None:
         return  # the other measures are of flows
     if not metrics:
         for found in list(release.accuracy.values())[:1]:
-            console.paragraph(found.sentence())
+            console.paragraph(f"{found.sentence()} {found.context()}".rstrip())
         return
     if not release.is_noisy:
         show_privacy([(release.method, release)])
@@ -171,6 +180,7 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
             near = found.on_squares(2)
             inside = "-" if near is None else f"{_number(near.inside_after)} of {_number(near.inside_before)}"
             table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
+        _add_limits(table, next(iter(release.accuracy.values()), None))
     if table.row_count == 0:
         return
     console.print(table)
@@ -181,6 +191,15 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
         console.print(
             f"{prefix}{found.sentence()} The mean trip length is {after}; in the input {found.length_before:.1f} km."
         )
+
+
+def _add_limits(table: Table, found: Accuracy | None) -> None:
+    """Add what accuracy is to be compared with: totals and distances alone, and one half of the input."""
+    for title, name in LIMITS:
+        places = [found.on_squares(km) for km in SIZES] if found is not None else []
+        limits = [None if place is None else getattr(place, name) for place in places]
+        if any(limit is not None for limit in limits):
+            table.add_row(title, "", *map(_number, limits))
 
 
 def _right(place: FlowAccuracy) -> str:
@@ -205,13 +224,17 @@ def show_ranking(comparison: MethodComparison, target: str) -> None:
         if outcome.refusal is not None:
             table.add_row(outcome.title, *"----", "0%", "-", "-", *("-" for _ in extra))
             continue
-        right = ["-" if (found := outcome.cpc("trips", km)) is None else f"{found:.2f}" for km in (1, 2, 4, 8)]
+        right = ["-" if (found := outcome.cpc("trips", km)) is None else f"{found:.2f}" for km in SIZES]
         score = outcome.utility["trips"]
         zones = f"{outcome.origins:,} x {outcome.destinations:,}"
         more = (_number(score.get(metric.name)) for metric in extra)
         published = "-" if outcome.suppressed is None else f"{1 - outcome.suppressed:.0%}"
         g = "-" if score.get("g") is None else f"{score['g']:,.0f}"
         table.add_row(outcome.title, *right, published, g, zones, *more)
+    for heading, name in LIMITS:
+        limits = [next((own for each in best if (own := each.limit(name, km)) is not None), None) for km in SIZES]
+        if any(limit is not None for limit in limits):
+            table.add_row(heading, *("-" if limit is None else f"{limit:.2f}" for limit in limits))
     console.print(table)
     console.print(
         "1 to 8 km: accuracy of the flows between squares of that side, from 0 to 1 (CPC). Published: share of trips. "

@@ -124,10 +124,20 @@ class Outcome:
 
     def cpc(self, measure: str, km: float) -> float | None:
         """Return the CPC of flows between squares of a given side; None if unknown."""
-        for square in self.usefulness.get(measure, {}).get("squares", ()):
-            if square["km"] == km:  # even spreading, where nothing was estimated
-                return float(square["cpc"] if square.get("estimated") is None else square["estimated"])
-        return None
+        square = self._square(measure, km)
+        if square is None:
+            return None
+        # Even spreading, where nothing was estimated.
+        return float(square["cpc"] if square.get("estimated") is None else square["estimated"])
+
+    def limit(self, name: str, km: float) -> float | None:
+        """Return the CPC of totals and distances alone, or of one half of the input against the other, in trips."""
+        found: float | None = (self._square("trips", km) or {}).get(name)
+        return found
+
+    def _square(self, measure: str, km: float) -> dict[str, Any] | None:
+        squares = self.usefulness.get(measure, {}).get("squares", ())
+        return next((square for square in squares if square["km"] == km), None)
 
     def to_json(self) -> str:
         """Return the outcome as one line of JSON."""

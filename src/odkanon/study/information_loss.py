@@ -12,9 +12,10 @@ import pyarrow as pa
 from odkanon.core.arrays import Ints
 from odkanon.core.registry import import_extra
 from odkanon.errors import InputError, InvalidValueError
+from odkanon.estimate.flow_estimates import can_estimate, read_flows
 from odkanon.model.od import ODMatrix
 from odkanon.publish.onto.zone_matrix import attribute_levels
-from odkanon.quality.accuracy.accuracy import map_leaves, rows_to_spread
+from odkanon.quality.accuracy.accuracy import estimate_flows, map_leaves, rows_to_spread
 from odkanon.quality.accuracy.comparison import (
     LENGTHS,
     NEAR,
@@ -26,6 +27,7 @@ from odkanon.quality.accuracy.comparison import (
     locate_leaves,
     measure_flows,
     sample_lengths,
+    with_limits,
 )
 from odkanon.quality.accuracy.squares import GivenZones, MapZones, Squares, square_position
 from odkanon.read.input_spec import ReadOptions, as_input_spec, check_unread, lists_read_options
@@ -158,13 +160,17 @@ def explain_release(
     numbers = _zone_numbers(saved, zones[0], "origin"), _zone_numbers(saved, zones[1], "destination")
     rows, areas = rows_to_spread(zones, numbers, saved.measure("trips")[:, None], od, about, attribute_levels(saved))
     counted, _ = count_flows(od.located, locate_leaves(places, ends), ("trips",))
-    compared = compare_flows(places, counted, rows, areas)
+    if can_estimate(saved):
+        compared = estimate_flows(counted, read_flows(saved), places, about)
+    else:
+        compared = compare_flows(places, counted, rows, areas)
     known = np.union1d(*counted.places)
     origins, destinations = (np.searchsorted(known, place) for place in counted.places)
     lengths = [
         length_bands(*each) for each in (count_lengths(od.located, ends, ("trips",)), sample_lengths(rows, areas))
     ]
     after = compared.estimate[:, 0]
+    summary = measure_flows(places, None if polygons is not None else km, compared, rows)
     return InformationLoss(
         saved.name,
         *_draw_places(known, km, polygons, about),
@@ -173,7 +179,7 @@ def explain_release(
         counted.mass[:, 0],
         after,
         published - float(after.sum()),
-        measure_flows(places, None if polygons is not None else km, compared, rows)[0],
+        with_limits(places, counted, summary)[0],
         list(zip((0.0, *LENGTHS[1:]), *(part.tolist() for part in lengths), strict=True)),
     )
 

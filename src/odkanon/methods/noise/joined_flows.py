@@ -13,16 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from odkanon.core.arrays import Ints
 from odkanon.methods.noise.mechanism import NoisyCounts
 from odkanon.methods.noise.public_places import PublicPlaces
+from odkanon.quality.accuracy.comparison import gravity_flows
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Hierarchy
 
-_ROUNDS = 15
-"""Rounds of balancing the gravity model (Furness 1965)."""
 _TRUST = 2.0
 """Deviations are taken to be larger than their squares suggest, by this factor: few pairs deviate far more than others.
 Chosen on one survey."""
@@ -55,7 +53,7 @@ def join_counts(places: PublicPlaces, noisy: Mapping[str, NoisyCounts]) -> Joine
     total, decay = max(float(decay.sum()), 1.0), np.maximum(decay, 0.0)
     decay *= total / max(float(decay.sum()), 1.0)
     ends = [each * (total / each.sum()) for each in _margins(places.tree, noisy["origins"], noisy["destinations"])]
-    flows = _gravity(places.distance_class, ends[0], ends[1], decay if decay.any() else decay + 1)
+    flows = gravity_flows(places.distance_class, ends[0], ends[1], decay if decay.any() else decay + 1)
     variance = np.zeros((1, 1))
     for name, level in [*zip(("fine blocks", "coarse blocks"), places.block_levels, strict=False)][::-1]:
         if name in noisy:
@@ -106,23 +104,6 @@ def _down_the_tree(tree: Hierarchy, noisy: Floats, scale: float) -> Floats:
         parts = _moved(expected, np.add.reduceat(noisy, tree.starts[level]), noise)
         found = parts * (found / np.bincount(parent, parts))[parent]
     return found
-
-
-def _gravity(classes: npt.NDArray[np.uint8], start: Floats, end: Floats, decay: Floats) -> Floats:
-    """Return the doubly constrained gravity model of margins and distances."""
-    a, b, f = np.ones(len(start)), np.ones(len(end)), np.where(decay > 0, 1.0, 0.0)
-    flat = classes.ravel()
-    for _ in range(_ROUNDS):
-        rate = f[classes]
-        a = start / np.maximum(rate @ b, 1e-300)
-        b = end / np.maximum(a @ rate, 1e-300)
-        rate *= a[:, None]
-        rate *= b
-        f *= decay / np.maximum(np.bincount(flat, rate.ravel(), len(decay)), 1e-300)
-    rate = f[classes]
-    rate *= a[:, None]
-    rate *= b
-    return rate
 
 
 def _with_blocks(tree: Hierarchy, level: int, flows: Floats, noisy: NoisyCounts) -> tuple[Floats, Floats]:

@@ -18,6 +18,7 @@ from odkanon.model.od import Matrix
 from odkanon.model.release import Release
 from odkanon.quality.accuracy.comparison import (
     FlowAccuracy,
+    FlowComparison,
     LeafPoints,
     TrueFlows,
     compare_flows,
@@ -27,6 +28,7 @@ from odkanon.quality.accuracy.comparison import (
     locate_leaves,
     measure_flows,
     sample_lengths,
+    with_limits,
 )
 from odkanon.quality.accuracy.even_spread import RowMasses, merge_rows
 from odkanon.quality.accuracy.row_masses import masses_to_spread, stack_masses
@@ -91,11 +93,18 @@ class Accuracy:
 
     def sentence(self, km: float = 4.0) -> str:
         """Return the main result as a sentence."""
-        chosen = min(self.squares, key=lambda place: abs((place.km or 0) - km))
+        chosen = self._nearest(km)
         good = self.good_from
         largest = self.squares[-1].name
         upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} up to {largest}"
         return f"Flows between places of {chosen.name} are right to {chosen.right:.0%}; {upward}."
+
+    def context(self, km: float = 4.0) -> str:
+        """Return what the main result is to be compared with as a sentence; empty if unknown."""
+        return self._nearest(km).context
+
+    def _nearest(self, km: float) -> FlowAccuracy:
+        return min(self.squares, key=lambda place: abs((place.km or 0) - km))
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers in full, for files."""
@@ -123,7 +132,8 @@ def accuracy(
     zones : MapZones, optional
         The user's own places, on the map from `map_leaves`.
     estimate : bool
-        Compare flows as a reader of the release estimates them, too, not only rows that are spread evenly.
+        Compare flows as a reader of the release estimates them, too, not only rows that are spread evenly, and state
+        what totals and distances alone, and half of the input, would reach.
 
     Examples
     --------
@@ -162,6 +172,8 @@ def accuracy(
         truth, engine = count_flows(matrix.located, locate_leaves(square, leaves), measures, engine)
         spots = spots[0].on(square), spots[1].on(square)  # larger squares are made of these
         found_here = measure_flows(square, size, compare_flows(square, truth, rows, spots), rows)
+        if estimate:
+            found_here = with_limits(square, truth, found_here)
         squares.append(found_here if reader is None else _with_estimate(found_here, truth, reader, square, about))
     own = None
     if zones is not None:
@@ -184,15 +196,24 @@ def _with_estimate(
     found: Sequence[FlowAccuracy], truth: TrueFlows, reader: ReleaseReader, places: MapZones, about: Projection
 ) -> list[FlowAccuracy]:
     """Return the accuracy in each measure with that of the estimate."""
-    areas = [_PlacesAsAreas(places, about, numbers) for numbers in truth.places]
-    expected = reader.expected_of(areas[0], areas[1], (truth.origin, truth.destination))
+    estimate = estimate_flows(truth, reader, places, about).estimate
     results = []
     for at, (name, each) in enumerate(zip(reader.measures, found, strict=False)):
         before = truth.mass[:, at]
-        after = expected[name]
         whole = float(before.sum()) + float(reader.measures[name].sum())
-        results.append(replace(each, estimated=round(2 * float(np.minimum(before, after).sum()) / whole, 9)))
+        results.append(replace(each, estimated=round(2 * float(np.minimum(before, estimate[:, at]).sum()) / whole, 9)))
     return results + list(found[len(results) :])
+
+
+def estimate_flows(truth: TrueFlows, reader: ReleaseReader, places: MapZones, about: Projection) -> FlowComparison:
+    """Return the estimates between the places that the input has flows between; none stay in places without trips."""
+    origins, destinations = (_PlacesAsAreas(places, about, numbers) for numbers in truth.places)
+    expected = reader.expected_of(origins, destinations, (truth.origin, truth.destination))
+    _, *both = np.intersect1d(*truth.places, return_indices=True)
+    stay = reader.expected_of(origins, destinations, (both[0], both[1]))
+    return FlowComparison(
+        truth, np.stack(list(expected.values()), axis=1), np.array([each.sum() for each in stay.values()])
+    )
 
 
 @dataclass(frozen=True, eq=False)

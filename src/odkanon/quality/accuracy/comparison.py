@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
 
 from odkanon.core.arrays import Bools, Codes, Ints, group_sum, number_groups
 from odkanon.engine.dispatch import open_workspace
@@ -12,12 +15,13 @@ from odkanon.engine.protocols import Engine
 from odkanon.engine.sql.backend import upload_columns
 from odkanon.engine.sql.engine import int_column, join_maps, sum_bigint
 from odkanon.engine.sql.matrix import SqlMatrix
+from odkanon.estimate.flow_model import FEWER_KM
 from odkanon.model.flows import Flows
-from odkanon.model.measures import exact_masses
-from odkanon.model.od import Matrix
+from odkanon.model.measures import BY_CONTRIBUTOR, exact_masses
+from odkanon.model.od import Matrix, ODMatrix
 from odkanon.quality.accuracy.even_spread import RowMasses, spread_at
 from odkanon.quality.accuracy.row_masses import stack_masses
-from odkanon.quality.accuracy.squares import MapZones, Shares, rank_numbers
+from odkanon.quality.accuracy.squares import MapZones, Shares, Squares, rank_numbers
 from odkanon.quality.accuracy.zone_samples import Pair, ZoneBoxes, ZonePoints
 from odkanon.zoning.cells import Floats
 from odkanon.zoning.hierarchy import Cut, Hierarchy
@@ -28,6 +32,10 @@ LENGTH_STEP = 10
 """Metres to which lengths are rounded down, so that engines agree on every digit."""
 LENGTHS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
 """Lower bounds of the bands of trip lengths, in km."""
+_MOST_PAIRS = 1 << 19
+"""Pairs of squares up to which the gravity model is computed."""
+_ROUNDS = 15
+"""Rounds of balancing the gravity model (Furness 1965)."""
 _GOLDEN = 1.1673039782614187
 """The real root of x**5 = x + 1, whose powers fill four dimensions evenly."""
 
@@ -49,11 +57,28 @@ class FlowAccuracy:
     """Share of the mass in flows of at least 20 trips whose error is below 25 %; None if there are no such flows."""
     estimated: float | None = None
     """The CPC of flows as `odkanon.SavedRelease.estimate` finds them; None where nothing was estimated."""
+    floor: float | None = None
+    """The CPC of a gravity model that has the exact totals of all places and distances, but no flow; None if places
+    are too many, or no squares."""
+    ceiling: float | None = None
+    """The expected CPC of one half of the households (persons, trips) against the other: the input is a sample, too.
+    None where contributors are too many to be counted by flow."""
 
     @property
     def right(self) -> float:
         """The CPC of the estimate, or of rows that are spread evenly where there is none."""
         return self.cpc if self.estimated is None else self.estimated
+
+    @property
+    def context(self) -> str:
+        """What the accuracy is to be compared with, as a sentence; empty if unknown."""
+        known = []
+        if self.floor is not None:
+            known.append(f"right totals and distances alone reach {self.floor:.0%}")
+        if self.ceiling is not None:
+            known.append(f"one half of the input reaches {self.ceiling:.0%} of the other")
+        text = "; ".join(known)
+        return f"{text[0].upper()}{text[1:]}." if known else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +105,8 @@ class TrueFlows:
     """For each flow, the indices of its places."""
     mass: Floats
     """Mass in each measure, of shape (flows, measures)."""
+    contributors: Floats | None = None
+    """The effective number of households of each flow, or of persons or trips if the input does not name them."""
 
     @property
     def stays(self) -> Bools:
@@ -96,7 +123,9 @@ def count_flows(
     * ``places``: for each leaf of both axes, the number of its place.
     * ``engine``: over smaller places inside these; by default, over the pairs.
     """
-    engine = engine or open_workspace(matrix).engine(frozenset(measures))
+    unit = next((name for name in ("households", "persons") if name in matrix.summary.measures), "trips")
+    counted = {unit, BY_CONTRIBUTOR} if isinstance(matrix, ODMatrix) else set()
+    engine = engine or open_workspace(matrix).engine(frozenset({*measures, *counted}))
     known = [np.unique(place) for place in places]
     cuts = [
         _cut(tree, np.searchsorted(numbers, place))
@@ -105,7 +134,11 @@ def count_flows(
     coarser = engine.coarsen(*cuts)
     flows = coarser.flows
     mass = stack_masses({name: exact_masses(flows, name) for name in measures}, flows.scale)
-    return TrueFlows((known[0], known[1]), flows.origin, flows.destination, mass), coarser
+    many = flows.trips.astype(np.float64) if unit == "trips" else None
+    if unit in flows.contributions:  # one with several trips of a flow counts as fewer than those with one each
+        own = flows.contributions[unit]
+        many = flows.trips**2 / np.bincount(own.flow, own.masses["trips"].astype(np.float64) ** 2, len(flows))
+    return TrueFlows((known[0], known[1]), flows.origin, flows.destination, mass, many), coarser
 
 
 def _cut(tree: Hierarchy, number: Ints) -> Cut:
@@ -178,6 +211,69 @@ def measure_flows(places: MapZones, km: float | None, found: FlowComparison, row
             )
         )
     return results
+
+
+def with_limits(places: MapZones, truth: TrueFlows, found: Sequence[FlowAccuracy]) -> list[FlowAccuracy]:
+    """Return the accuracy in each measure with what it is to be compared with."""
+    floor = _floor(places, truth) if isinstance(places, Squares) else None
+    agree = None if truth.contributors is None else _agreement_of_halves(truth.contributors)
+    return [
+        replace(
+            each,
+            floor=None if floor is None else floor[at],
+            ceiling=None if agree is None else round(float((mass * agree).sum() / mass.sum()), 6),
+        )
+        for at, (each, mass) in enumerate(zip(found, truth.mass.T, strict=True))
+    ]
+
+
+def _floor(places: Squares, truth: TrueFlows) -> list[float] | None:
+    """Return the CPC of the gravity model with the totals and distances of the truth, in each measure."""
+    (starts, ends), origin, destination = truth.places, truth.origin, truth.destination
+    if not 0 < len(starts) * len(ends) <= _MOST_PAIRS:
+        return None
+    (x, y), (to_x, to_y) = places.centres(starts), places.centres(ends)
+    metres = np.round(np.hypot(x[:, None] - to_x, y[:, None] - to_y), 3)
+    classes = (np.searchsorted(FEWER_KM, metres / 1000, side="right") - 1).astype(np.uint8)
+    found = []
+    for mass in truth.mass.T:
+        margins = np.bincount(origin, mass, len(starts)), np.bincount(destination, mass, len(ends))
+        decay = np.bincount(classes[origin, destination], mass, len(FEWER_KM))
+        flows = gravity_flows(classes, margins[0], margins[1], decay)[origin, destination]
+        found.append(round(float(np.minimum(mass, flows).sum() / mass.sum()), 6))
+    return found
+
+
+def gravity_flows(classes: npt.NDArray[np.uint8], start: Floats, end: Floats, decay: Floats) -> Floats:
+    """Return the doubly constrained gravity model of margins and distances (Wilson 1971)."""
+    a, b, f = np.ones(len(start)), np.ones(len(end)), np.where(decay > 0, 1.0, 0.0)
+    flat = classes.ravel()
+    for _ in range(_ROUNDS):
+        rate = f[classes]
+        a = start / np.maximum(rate @ b, 1e-300)
+        b = end / np.maximum(a @ rate, 1e-300)
+        rate *= a[:, None]
+        rate *= b
+        f *= decay / np.maximum(np.bincount(flat, rate.ravel(), len(decay)), 1e-300)
+    rate = f[classes]
+    rate *= a[:, None]
+    rate *= b
+    return rate
+
+
+def _agreement_of_halves(contributors: Floats) -> Floats:
+    """Return for each flow ``2 E min(A, B) / n``, where each of n contributors is in A or in B, as a coin falls.
+
+    Examples
+    --------
+    >>> _agreement_of_halves(np.array([1.0, 2.0, 3.0, 100.0])).round(3).tolist()
+    [0.0, 0.5, 0.5, 0.92]
+    """
+    n = contributors
+    above = np.floor(n / 2) + 1
+    log = gammaln(n + 1) - gammaln(above + 1) - gammaln(n - above + 1) - n * np.log(2)
+    found: Floats = np.maximum(1 - 2 * above * np.exp(log) / n, 0.0)
+    return found
 
 
 def count_lengths(matrix: Matrix, leaves: LeafPoints, measures: tuple[str, ...]) -> tuple[Ints, Floats]:
