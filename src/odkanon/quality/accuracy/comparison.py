@@ -237,9 +237,9 @@ def _floor(places: Squares, truth: TrueFlows) -> list[float] | None:
     classes = (np.searchsorted(FEWER_KM, metres / 1000, side="right") - 1).astype(np.uint8)
     found = []
     for mass in truth.mass.T:
-        margins = np.bincount(origin, mass, len(starts)), np.bincount(destination, mass, len(ends))
-        decay = np.bincount(classes[origin, destination], mass, len(FEWER_KM))
-        flows = gravity_flows(classes, margins[0], margins[1], decay)[origin, destination]
+        groups = (origin, len(starts)), (destination, len(ends)), (classes[origin, destination], len(FEWER_KM))
+        margins = [np.bincount(group, mass, count).astype(np.float64) for group, count in groups]
+        flows = gravity_flows(classes, *margins)[origin, destination]
         found.append(round(float(np.minimum(mass, flows).sum() / mass.sum()), 6))
     return found
 
