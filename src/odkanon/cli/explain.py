@@ -59,7 +59,6 @@ def explain(
             write_csv(guard_text(loss.to_arrow()), partial)
     console.add_result(written=[output, table], place=loss.summary.name, cpc=loss.summary.cpc)
     near = "" if loss.summary.large_near is None else f"; {loss.summary.large_near:.0%} of the large ones are close"
-    console.print(
-        f"Accuracy of flows between places ({loss.summary.name}): {loss.summary.cpc:.0%}{near}.{loss.summary.context}"
-    )
+    right = f"Accuracy of flows between places ({loss.summary.name}): {loss.summary.cpc:.0%}{near}."
+    console.print(f"{right} {loss.summary.context}".rstrip())
     console.print(f"Wrote {output} and {table}: do not publish them, they contain trips that the release protects.")
