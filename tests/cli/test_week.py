@@ -118,4 +118,4 @@ def test_a_workbook_with_a_code_book(office: Path, capsys: pytest.CaptureFixture
     spreadsheet(office / "mayo.xlsx", [["variable", "valor"], ["modo", "car"]], lines)
     assert run("anonymize", "mayo.xlsx", "--k", 3) == 0
     assert run("audit", "releases/mayo.recipe.json") == 0
-    capsys.readouterr()
+    assert "Read odkanon.toml: by, column, id, output, parent, zoning" in capsys.readouterr().err

@@ -190,8 +190,9 @@ def _set_up_console(context: typer.Context, *, as_json: bool, quiet: bool, **_ha
 
     set_up(context.info_name or "", as_json=as_json, quiet=quiet)
     if SOURCE in context.meta:
-        names = ", ".join(sorted(context.default_map or ())) or "nothing for this command"
-        stderr.print(f"Read {context.meta[SOURCE]}: {names.replace('_', '-')}", soft_wrap=True)
+        given = [each for each in context.command.params if each.name in (context.default_map or ())]
+        names = ", ".join(sorted(max(each.opts, key=len).lstrip("-") for each in given)) or "nothing for this command"
+        stderr.print(f"Read {context.meta[SOURCE]}: {names}", soft_wrap=True)
 
 
 def read_options(path: Path, context: typer.Context) -> dict[str, Any]:
