@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from textwrap import shorten
 
-from odkanon.cli.console import console, make_table, wrap_paragraph
+from odkanon.cli.console import NARROW, console, make_table, wrap_paragraph
 from odkanon.cli.summaries import show_files, show_input, show_release
 from odkanon.core.parsing import format_count
 from odkanon.linked import LinkedReleases
@@ -44,18 +45,20 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
 
 
 def short_texts(texts: Sequence[str], lines: int) -> list[str]:
-    """Return texts that fit into some lines, each with at least its first sentence."""
+    """Return texts that fit into some lines: all of them, cut after sentences where these fit, at least a line each."""
 
     def needed(text: str) -> int:
         return len(wrap_paragraph(f"Caution: {text}"))
 
     short = list(texts)
     for at, number in enumerate(sorted(range(len(texts)), key=lambda each: needed(texts[each]))):
-        share = lines // (len(texts) - at)  # what short cautions leave goes to longer ones
+        share = max(1, lines // (len(texts) - at))  # what short cautions leave goes to longer ones
         sentences = re.split(r"(?<=[.:]) (?=[A-Z])", texts[number])
         while len(sentences) > 1 and needed(short[number]) > share and console.document is None:
             sentences.pop()
             short[number] = f"{' '.join(sentences)} ... (--metrics)"
+        if needed(short[number]) > share and console.document is None:
+            short[number] = shorten(texts[number], (NARROW - 12) * share, placeholder=" ... (--metrics)")
         lines -= needed(short[number])
     return short
 
