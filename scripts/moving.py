@@ -89,14 +89,15 @@ def write_moving(browser: Browser, url: str, target: Path) -> None:
 
 
 def _say(page: Page, words: str) -> None:
-    """Write a sentence over the lower edge of the window."""
+    """Write a sentence over the lower part of the map."""
     page.evaluate(
         """(words) => {
           document.activeElement?.blur();
           const old = document.getElementById("said");
           const said = old ?? document.body.appendChild(Object.assign(document.createElement("p"), { id: "said" }));
           said.textContent = words;
-          Object.assign(said.style, { position: "fixed", left: 0, right: 0, bottom: 0, margin: 0, padding: "10px 18px",
+          Object.assign(said.style, { position: "fixed", left: "50%", translate: "-50%", bottom: "74px", margin: 0,
+            padding: "8px 18px", borderRadius: "8px", pointerEvents: "none", whiteSpace: "nowrap",
             background: "#10202ee6", color: "#fff", font: "600 19px sans-serif", zIndex: 99 });
         }""",
         words,
