@@ -5,7 +5,7 @@ The marginals determine the whole sequence of merges; see `odkanon.methods.mergi
 References
 ----------
 Armenante, Huang, Jha, Vassio: "Protecting participants or population? Comparison of k-anonymous
-Origin-Destination matrices", Algorithm 3.
+Origin-Destination matrices", arXiv:2509.12950, 2025, Algorithm 3.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def privacy(release: Release) -> dict[str, Privacy]:
 def steward_privacy(release: Release) -> dict[str, Privacy]:
     """Return the `privacy` of a release, and the contributors to its nested rows, which are not published.
 
-    For contributors in the rule, these are the lower bounds that were checked. Others are counted over the trips whose
-    finest row it is, if the OD pairs are in memory.
+    For contributors in the rule, these are the lower bounds that were checked. Others are counted over the trips
+    of which a row is the finest one, if the OD pairs are in memory.
     """
     classes, placed = release.classes, release.assignment
     counts = dict(classes.min_contributors)

@@ -229,7 +229,7 @@ def _internal_columns(
 ) -> dict[str, str]:
     """Return further expressions to fetch, under names with a leading space, which no column of ours has.
 
-    Duplicates have the same fingerprint (`` print``), but not only they.
+    Duplicates have the same fingerprint (`` print``); other rows may share it.
     """
     extra = {" reason": rows.reason}
     if rows.weight is not None and rows.weight_reason is not None:

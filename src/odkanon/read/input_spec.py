@@ -455,7 +455,7 @@ def attributes_from_recipe(recipe: Mapping[str, Any], beside: Path, spec: InputS
 
 
 def _found_from(folder: Path, named: Any) -> Any:
-    """Return paths as they are found from a folder; what is no file there stays as it is, such as a list of cells."""
+    """Return paths relative to a folder; a value that is no file there, such as a list of cells, stays as it is."""
     if isinstance(named, list):
         return [_found_from(folder, each) for each in named]
     try:

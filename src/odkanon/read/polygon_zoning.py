@@ -132,7 +132,7 @@ def _distinct_levels(polygons: ZonePolygons, leaf: str) -> dict[str, list[str]]:
 
 
 def _without_overlaps(shapes: npt.NDArray[Any], pairs: Ints) -> npt.NDArray[Any]:
-    """Return polygons without what belongs to an earlier one: the outline of a zone is where its trips are.
+    """Return polygons without the parts that earlier ones cover, so that the outline of a zone is where its trips are.
 
     A polygon that lies in earlier ones has no trips, and stays as it is.
     """

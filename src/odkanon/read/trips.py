@@ -217,7 +217,7 @@ def unusable_rows(source: Source) -> dict[str, int]:
 
 
 def with_example(source: Source, table: ExampleSource, found: Mapping[str, str], checks: Sequence[RowCheck]) -> Source:
-    """Return an account with an example of the rejected rows, if these are many."""
+    """Return an account with an example of a rejected row, if many are rejected."""
     if rejected_share(source) <= MANY_REJECTED:
         return source
     rejected = {name: part for name, part in source.rejected.items() if name != FILTERED}
@@ -245,7 +245,7 @@ def trip_checks(
     degrees : bool
         Whether coordinates are degrees, whose range is checked.
     times : bool
-        Whether a filter refers to times, which then have to be readable; so they have where persons are known, since
+        Whether a filter refers to times, which then have to be readable. The same holds where persons are known, since
         duplicates are found by person and time.
     """
     places = [found[name] for name in COORDINATES]

@@ -68,7 +68,7 @@ class Accuracy:
 
     References
     ----------
-    Lenormand, Huet, Gargiulo, Deffuant: "A universal model of commuting networks", PLoS ONE 7, 2012 (CPC).
+    Lenormand, Huet, Gargiulo, Deffuant: "A universal model of commuting networks", PLoS ONE 7(10), 2012, e45985 (CPC).
     """
 
     squares: tuple[FlowAccuracy, ...]

@@ -405,7 +405,7 @@ def at_one_place(table: SourceTable, place: str, unit: str) -> SourceTable:
 def place_columns(table: NamedColumns, place: str, unit: str) -> dict[str, str]:
     """Return the SQL of our columns for records with one place: a code, or the coordinates ``PLACE_lat, PLACE_lon``.
 
-    A column with the name of the unit has how many there are in each row.
+    A column named like the unit has the count of each row.
     """
     lower = {name.lower(): quote_name(name) for name in table.columns}
     counted = {"trips": lower[unit.lower()]} if unit.lower() in lower else {}

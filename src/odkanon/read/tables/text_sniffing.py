@@ -179,9 +179,9 @@ def _decodes(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
 
 
 def _odd_lines(quotes: Bools, ends: Bools, is_odd: bool) -> tuple[int, bool]:
-    """Return how many lines that end in a piece have an odd number of quotes, and whether the unfinished line has.
+    """Return how many lines end in a piece with an odd number of quotes, and whether the unfinished line has one.
 
-    ``is_odd`` is that of the line that is unfinished before the piece.
+    ``is_odd`` is that of the line that was unfinished before the piece.
     """
     starts = np.flatnonzero(ends) + 1
     first = np.concatenate([[0], starts[starts < len(quotes)]])

@@ -94,7 +94,7 @@ def half_of_day(column: str) -> str:
 
 
 def unreadable_time(table: TypedColumns, column: str) -> str:
-    """Return the SQL condition that a value is no time; stored timestamps always are."""
+    """Return the SQL condition that a value cannot be read as a time; stored timestamps always are."""
     name, kind = quote_name(column), table.types()[column]
     if kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
         return "false"
