@@ -304,6 +304,6 @@ def _note_dominance(connection: Connection, release: PublishedRelease, records: 
             first = largest[0]
             text = (
                 f"one {who} makes up at most {first['share']:.0%} of the {what} of a flow ({first['origin']} -> "
-                f"{first['destination']}), and more than half in {len(many):,} flows"
+                f"{first['destination']}), and more than half in {len(many) or 'no'} flow{'s' * (len(many) > 1)}"
             )
             yield finding_on("dominance", release, text, "note", many or (first,))
