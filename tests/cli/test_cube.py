@@ -42,7 +42,7 @@ def test_a_cube_and_its_views(trips: Path, tmp_path: Path) -> None:
         "anonymize", trips, "-o", tmp_path / "cube", *BY, *TRIPS_ONLY, "--drop-order", "place:6,hour,mode,place"
     )
     assert done.returncode == 0, done.stderr
-    assert "Share of trips by published attribute" in output(done)
+    assert "Trips by published attribute" in output(done)
     assert "mode and hour" in output(done)
     assert "With persons protected, " in output(done), "the price is not cut off"
     saved = open_release(tmp_path / "cube")

@@ -59,7 +59,7 @@ def test_clashes_name_parameters_that_exist() -> None:
         (["--at-level", "7", "--symmetric"], "--symmetric does not apply with --at-level"),
         (["--segment", "sex", "--at-level", "7"], "--at-level does not apply with --segment"),
         (["--by", "sex", "--symmetric"], "--symmetric does not apply with --by"),
-        (["--at-level", "7", "--method", "treecut"], "method 'treecut' has no option 'level'"),
+        (["--at-level", "7", "--method", "treecut"], "method 'treecut' has no option 'at_level'"),
         (["--zones-of", "january", "--method", "oigh"], "--method does not apply with --zones-of"),
         (["--hierarchy", "z.csv", "--resolution", "8"], "--resolution does not apply with --hierarchy"),
         (["--hierarchy", "z.csv", "--within", CENTRAL_CELLS[0]], "--within does not apply with --hierarchy"),

@@ -37,7 +37,8 @@ def show_result(result: Release | LinkedReleases, request: Request, folder: Path
     found = cautions(result)
     for text in found if metrics else short_texts(found, max(1, LINES - console.lines - RESERVED)):
         console.caution(text)
-    _show_hours(request)
+    if metrics or console.lines + RESERVED <= LINES:
+        _show_hours(request)
     if isinstance(result, Release):
         _show_earlier(result, request)
     show_files(folder, result, found)
@@ -78,7 +79,7 @@ def _next_step(result: Release | LinkedReleases, request: Request, folder: Path,
     missing = probable_columns(result.input.source.unused, result.input.measures)
     if missing:
         ours, column = next(iter(missing.items()))
-        return f"if {column!r} is the {ours}, run the command again with --column {quote(f'{ours}={column}')} --force"
+        return f"to count the {ours}, add --column {quote(f'{ours}={column}')} --force"
     hint = cascade_hint(result) if request.zones_of is None and not request.by else None
     if hint is not None:
         return f"try another method. {hint}"
@@ -152,7 +153,7 @@ def show_coverage(release: Release, *, metrics: bool) -> None:
     for found in attribute_coverage(release):
         partly = f" (at least in part {found.part:.1%})" if metrics else ""
         shares.append(f"{' and '.join(found.axes)} {found.full:.1%}{partly}")
-    console.paragraph(release.subject.words(f"Share of trips by published attribute: {', '.join(shares)}."))
+    console.paragraph(release.subject.words(f"Trips by published attribute: {', '.join(shares)}."))
     if metrics and not release.is_noisy:
         console.paragraph(
             f"Detail was dropped in this order: {release.parameters['drop_order']}. A dropped attribute has the value "

@@ -50,7 +50,7 @@ def show_release(release: Release, *, metrics: bool = False) -> None:
         return  # the other measures are of flows
     if not metrics:
         for found in list(release.accuracy.values())[:1]:
-            console.paragraph(f"{found.sentence()} {found.context()}".rstrip())
+            console.paragraph(found.sentence())
         return
     if not release.is_noisy:
         show_privacy([(release.method, release)])

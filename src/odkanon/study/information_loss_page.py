@@ -43,7 +43,7 @@ def page(loss: InformationLoss) -> str:
     parts = [
         '<p class="warning">Not for publication: this page shows trips that the release hides.</p>',
         f"<h1>What {escape(loss.release)} lost</h1>",
-        f"<p>Flows between places ({escape(summary.name)}) are right to {summary.cpc:.0%}. {summary.context}</p>",
+        f"<p>Flows between places ({escape(summary.name)}) are right to {summary.cpc:.0%}{summary.context}.</p>",
         f"<p>Of {total:,.0f} trips, {lost:,.0f} are missing where they were; the release puts {loss.elsewhere:,.0f} "
         f"between places where there were none. Inside their place stay {summary.inside_before:.1%} of the trips, in "
         f"the release {after}. Of the trips in flows of 20 and more, {near} are in flows that are off by less than a "

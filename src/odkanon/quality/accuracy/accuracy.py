@@ -97,11 +97,7 @@ class Accuracy:
         good = self.good_from
         largest = self.squares[-1].name
         upward = f"good from {good:g} km upward" if good else f"below {GOOD:.0%} up to {largest}"
-        return f"Flows between places of {chosen.name} are right to {chosen.right:.0%}; {upward}."
-
-    def context(self, km: float = 4.0) -> str:
-        """Return what the main result is to be compared with as a sentence; empty if unknown."""
-        return self._nearest(km).context
+        return f"Flows between places of {chosen.name} are right to {chosen.right:.0%}{chosen.context}; {upward}."
 
     def _nearest(self, km: float) -> FlowAccuracy:
         return min(self.squares, key=lambda place: abs((place.km or 0) - km))

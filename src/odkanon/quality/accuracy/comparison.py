@@ -71,14 +71,10 @@ class FlowAccuracy:
 
     @property
     def context(self) -> str:
-        """What the accuracy is to be compared with, as a sentence; empty if unknown."""
-        known = []
-        if self.floor is not None:
-            known.append(f"right totals and distances alone reach {self.floor:.0%}")
-        if self.ceiling is not None:
-            known.append(f"one half of the input reaches {self.ceiling:.0%} of the other")
-        text = "; ".join(known)
-        return f"{text[0].upper()}{text[1:]}." if known else ""
+        """The accuracy to compare with, in parentheses after a space; empty if unknown."""
+        limits = {"totals and distances alone": self.floor, "half of the input for the other half": self.ceiling}
+        known = [f"{title}: {limit:.0%}" for title, limit in limits.items() if limit is not None]
+        return f" ({'; '.join(known)})" if known else ""
 
 
 @dataclass(frozen=True, eq=False)
