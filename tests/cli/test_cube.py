@@ -30,7 +30,7 @@ def test_days_that_would_come_from_the_trips_are_refused(trips: Path, tmp_path: 
     for days in ((), since):
         done = odkanon("anonymize", trips, *options, *days)
         assert done.returncode == 2
-        assert "(option --since DAY --until DAY)" in output(done)
+        assert "first day to be published (since)" in output(done)
     done = odkanon("anonymize", trips, *options, *since, *until)
     assert done.returncode == 0, done.stderr
     done = odkanon("audit", tmp_path / "days", "--trips", trips)

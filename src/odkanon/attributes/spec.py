@@ -131,9 +131,8 @@ def parse_attributes(
         raise InputError("a date implies its weekday, so publishing by both would expose small groups; choose one")
     if "date" in names and None in period:
         raise InputError(
-            "days from the first trip to the last would show that there is a trip on each of the two; give the first "
-            "day to be published, and the first day after the last",
-            option="since DAY --until DAY",
+            "days from the first trip to the last would show that there is a trip on each of the two; give the period: "
+            "the first day to be published (since), and the first day after the last (until)"
         )
     for name in names:
         if name in RESERVED:

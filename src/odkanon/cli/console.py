@@ -143,6 +143,7 @@ stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 def set_up(command: str, *, as_json: bool, quiet: bool) -> None:
     """Set the form of the output of a command."""
+    console.lines = 0
     if as_json and console.document is None:
         console.document = Document(command)
     if quiet:

@@ -47,7 +47,7 @@ class MemoryEngine:
     @classmethod
     def from_matrix(cls, od: ODMatrix, measures: frozenset[str]) -> MemoryEngine:
         """Return an engine over all pairs of a matrix that counts trips and the given measures."""
-        leaves = (np.arange(len(tree.leaves)) for tree in (od.origins, od.destinations))
+        leaves = (np.arange(len(tree.ids[0])) for tree in (od.origins, od.destinations))
         return cls(od, od.flows.only(measures), *leaves)
 
     def tree(self, axis: Axis) -> Hierarchy:
@@ -93,7 +93,7 @@ class MemoryWorkspace:
     @classmethod
     def from_matrix(cls, od: ODMatrix) -> MemoryWorkspace:
         """Return the workspace with nothing suppressed yet."""
-        return cls(od, od, np.ones(len(od), dtype=bool))
+        return cls(od, od, np.ones(len(od.flows.trips), dtype=bool))
 
     @property
     def remaining(self) -> Totals:

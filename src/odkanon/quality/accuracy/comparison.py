@@ -18,7 +18,7 @@ from odkanon.engine.sql.matrix import SqlMatrix
 from odkanon.estimate.flow_model import FEWER_KM
 from odkanon.model.flows import Flows
 from odkanon.model.measures import BY_CONTRIBUTOR, exact_masses
-from odkanon.model.od import Matrix, ODMatrix
+from odkanon.model.od import Matrix
 from odkanon.quality.accuracy.even_spread import RowMasses, spread_at
 from odkanon.quality.accuracy.row_masses import stack_masses
 from odkanon.quality.accuracy.squares import MapZones, Shares, Squares, rank_numbers
@@ -32,6 +32,8 @@ LENGTH_STEP = 10
 """Metres to which lengths are rounded down, so that engines agree on every digit."""
 LENGTHS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
 """Lower bounds of the bands of trip lengths, in km."""
+_MOST_TRIPS = 1_000_000
+"""Trips up to which contributors are counted by flow, on every engine."""
 _MOST_PAIRS = 1 << 19
 """Pairs of squares up to which the gravity model is computed."""
 _ROUNDS = 15
@@ -62,7 +64,7 @@ class FlowAccuracy:
     are too many, or no squares."""
     ceiling: float | None = None
     """The expected CPC of one half of the households (persons, trips) against the other: the input is a sample, too.
-    None where contributors are too many to be counted by flow."""
+    None for more than a million trips of known contributors."""
 
     @property
     def right(self) -> float:
@@ -120,8 +122,10 @@ def count_flows(
     * ``engine``: over smaller places inside these; by default, over the pairs.
     """
     unit = next((name for name in ("households", "persons") if name in matrix.summary.measures), "trips")
-    counted = {unit, BY_CONTRIBUTOR} if isinstance(matrix, ODMatrix) else set()
-    engine = engine or open_workspace(matrix).engine(frozenset({*measures, *counted}))
+    if engine is None:
+        few = matrix.summary.trips <= _MOST_TRIPS
+        counted = {unit, BY_CONTRIBUTOR} if few and unit != "trips" else set()
+        engine = open_workspace(matrix.in_memory() if counted else matrix).engine(frozenset({*measures, *counted}))
     known = [np.unique(place) for place in places]
     cuts = [
         _cut(tree, np.searchsorted(numbers, place))
