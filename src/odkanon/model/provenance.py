@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from odkanon.errors import InputError
@@ -65,7 +66,7 @@ class Summary(MeasureColumns):
     source: Source
     """The provenance."""
 
-    @property
+    @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures that the input has."""
         return tuple(measure for measure in MEASURES if exact_masses(self, measure) is not None)
