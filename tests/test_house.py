@@ -10,8 +10,8 @@ from test_layers import SHORTHANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "odkanon"
 FILES = sorted(SOURCE.rglob("*.py"))
-MOST_FILES = 300
-"""It was 290 before estimates, noise, corrections and the queue of reviews joined; a new file needs a new idea."""
+MOST_FILES = 295
+"""A new file needs a new idea, and should replace another."""
 PER_METHOD = {"__init__.py", "method.py"}
 MIRRORED = {"duckdb", "memory", "spark", "sql"}
 """Engines, whose folders have the same file names."""

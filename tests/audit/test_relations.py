@@ -83,7 +83,7 @@ def test_two_filters_without_the_trips_cannot_be_compared(tmp_path: Path) -> Non
     _, *folders = without_person(tmp_path)
     report = audit_releases(folders)
     (found,) = findings(report, "relation")
-    assert "or --disjoint if they are about different trips" in found.message
+    assert "or --disjoint if they share none" in found.message
     assert [each.compared for each in report.compared] == ["not compared"]
     assert audit_releases(folders, disjoint=True).clean
 

@@ -295,6 +295,6 @@ def _explain_unknown(relation: Relation) -> str:
             "--disjoint is wrong; give the trips"
         )
     return (
-        f"whether {names} are about the same trips is not known, so they cannot be compared; give the trips, or "
-        "--disjoint if they are about different trips"
+        f"whether {names} share trips is not known, so they cannot be compared; give all trips of both together, or "
+        "--disjoint if they share none"
     )

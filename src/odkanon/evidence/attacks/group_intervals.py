@@ -14,6 +14,7 @@ from odkanon.audit.pairwise_checks import overlapping_systems
 from odkanon.audit.relations import find_relations
 from odkanon.audit.release_reader import AXES, BETWEEN, rows
 from odkanon.core.arrays import Ints
+from odkanon.core.parsing import format_count
 from odkanon.evidence.attack import MAX_EXAMPLES, Attack, AttackResult, does_not_apply, not_run
 from odkanon.evidence.attack_context import AttackContext
 from odkanon.evidence.attacks.cascade_reader import CascadeReader, CascadeVariant, LadderNode
@@ -201,8 +202,9 @@ def _nested_intervals(context: AttackContext) -> AttackResult:
         outcome += f"; and {len(telling):,} rows at their cap have weights that disclose how many trips are above it"
     if variant == "capped" and ladder.reaches_root and not context.options.get("total_known"):
         outcome += _known_total(context, reader)
+    axes = (*AXES, *context.release.axes)
     inside = [
-        f"inside {name}: at least {least} trips in a part of its {(*AXES, *context.release.axes)[box.axis]}"
+        f"inside {name}: at least {format_count(least, 'trips')} in a part of its {axes[box.axis]}"
         for name, box, least in disclosed
     ]
     beside = [f"the weight of {listed[node][1]}" for node in telling]
