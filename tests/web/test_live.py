@@ -30,6 +30,7 @@ FIRST = {
     "resolution": 10,
     "segment": "all",
     "split": False,
+    "by": [],
 }
 OFFER = {
     "token": "secret",
@@ -39,6 +40,7 @@ OFFER = {
     "methods": [for_controls(METHODS[name]) for name in ("odkanon", "mondrian")],
     "resolutions": [9, 10],
     "segments": ["all", "women"],
+    "attributes": [],
     "first": FIRST,
 }
 
