@@ -53,7 +53,8 @@ def joined_by_hand(trips: pa.Table, shapes: Any) -> list[tuple[int, int]]:
     """Return the first polygon around both ends of each trip, one polygon after the other."""
     ends = []
     for end in ("start", "end"):
-        points = shapely.points(trips.column(f"{end}_lon").to_numpy(), trips.column(f"{end}_lat").to_numpy())
+        with np.errstate(invalid="ignore"):  # numpy may see a flag that an earlier computation of the thread set
+            points = shapely.points(trips.column(f"{end}_lon").to_numpy(), trips.column(f"{end}_lat").to_numpy())
         place = np.full(len(points), -1)
         for at, shape in reversed(list(enumerate(shapes))):
             place[shapely.intersects(shape, points)] = at
