@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from odkanon.quality.accuracy.accuracy import Accuracy
     from odkanon.study.method_comparison import MethodComparison
 
-LIMITS = (
-    ("totals and distances alone", "floor"),
-    ("half of the input for the other half", "ceiling"),
-)
+LIMITS = ("floor", "ceiling")
 """What the accuracy of a release is to be compared with."""
 
 
@@ -180,9 +177,9 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
             near = found.on_squares(2)
             inside = "-" if near is None else f"{_number(near.inside_after)} of {_number(near.inside_before)}"
             table.add_row(name, MEASURES[measure].title, *right, _number(found.length_overlap), inside)
-        _add_limits(table, next(iter(release.accuracy.values()), None))
     if table.row_count == 0:
         return
+    _add_limits(table, next(found for _, release in releases for found in release.accuracy.values()))
     console.print(table)
     for name, release in releases:
         prefix = f"{name}: " if len(releases) > 1 else ""
@@ -193,13 +190,13 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
         )
 
 
-def _add_limits(table: Table, found: Accuracy | None) -> None:
-    """Add what accuracy is to be compared with: totals and distances alone, and one half of the input."""
-    for title, name in LIMITS:
-        places = [found.on_squares(km) for km in SIZES] if found is not None else []
+def _add_limits(table: Table, found: Accuracy) -> None:
+    """Add what accuracy is to be compared with; the sentence below the table says what it is."""
+    for name in LIMITS:
+        places = [found.on_squares(km) for km in SIZES]
         limits = [None if place is None else getattr(place, name) for place in places]
         if any(limit is not None for limit in limits):
-            table.add_row(title, "", *map(_number, limits))
+            table.add_row(name, "", *map(_number, limits))
 
 
 def _right(place: FlowAccuracy) -> str:
@@ -231,14 +228,15 @@ def show_ranking(comparison: MethodComparison, target: str) -> None:
         published = "-" if outcome.suppressed is None else f"{1 - outcome.suppressed:.0%}"
         g = "-" if score.get("g") is None else f"{score['g']:,.0f}"
         table.add_row(outcome.title, *right, published, g, zones, *more)
-    for heading, name in LIMITS:
+    for name in LIMITS:
         limits = [next((own for each in best if (own := each.limit(name, km)) is not None), None) for km in SIZES]
         if any(limit is not None for limit in limits):
-            table.add_row(heading, *("-" if limit is None else f"{limit:.2f}" for limit in limits))
+            table.add_row(name, *("-" if limit is None else f"{limit:.2f}" for limit in limits))
     console.print(table)
     console.print(
         "1 to 8 km: accuracy of the flows between squares of that side, from 0 to 1 (CPC). Published: share of trips. "
-        "G: size of zones in observed cells; smaller is finer, but not necessarily more accurate.",
+        "G: size of zones in observed cells; smaller is finer, but not necessarily more accurate. Floor: totals and "
+        "distances alone. Ceiling: half of the input for the other half.",
         style="dim",
     )
     for stated in {outcome.promise for outcome in best if outcome.promise}:
