@@ -130,8 +130,8 @@ def find_area(place: Any, named: Areas | None, reader: ReleaseReader, axis: str)
     ----------
     place : str, geometry or None
         None or ``anywhere``; the code of one of the given areas; ``latitude,longitude``, for the cell of `RESOLUTION`
-        there; the id of a zone of the release; an H3 cell; a town, for the cells of `RESOLUTION` that the page names
-        after it; or a shapely polygon in degrees.
+        there; the id of a zone of the release; an H3 cell; a town, for the cells of `RESOLUTION` in its reach that are
+        nearest to it; or a shapely polygon in degrees.
     named : Areas, optional
         The given areas.
     reader : ReleaseReader

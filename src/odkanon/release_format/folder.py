@@ -196,7 +196,8 @@ class SavedRelease:
         code : str, optional
             The column with the codes of polygons.
         origin, destination : str or geometry, optional
-            Return one flow only: a code of `onto`, the id of a zone, an H3 cell, a polygon in degrees, or "anywhere".
+            Return one flow only: a code of `onto`, the id of a zone, an H3 cell, a town, a polygon in degrees, or
+            "anywhere".
         where : str or mapping, optional
             Of a release by attributes, which trips to count, such as ``mode == "car" and hour in ["07-09"]`` or
             ``{"mode": "car"}``; see `odkanon.view_release`.
