@@ -191,7 +191,7 @@ def summarize_accuracy(releases: list[tuple[str, Release]]) -> None:
 
 
 def _add_limits(table: Table, found: Accuracy) -> None:
-    """Add what accuracy is to be compared with; the sentence below the table says what it is."""
+    """Add what accuracy is to be compared with; the sentence below the table explains it."""
     for name in LIMITS:
         places = [found.on_squares(km) for km in SIZES]
         limits = [None if place is None else getattr(place, name) for place in places]
